@@ -1,0 +1,40 @@
+// The pack: many small blobs as one stream, on the wire and on disk alike.
+// "FPK1", then one record a blob: 32 bytes digest, u32 stored size, u32 raw size (little endian), then the stored bytes: zstd when
+// stored < raw, plain when equal. A blob in a pack is at most kMaxPacked bytes raw.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/hash.h"
+#include "base/result.h"
+
+namespace ferry::blob {
+
+inline constexpr uint64_t kMaxPacked = 4u << 20;
+inline constexpr std::string_view kPackMagic = "FPK1";
+inline constexpr size_t kRecordHead = 40;
+
+// Appends one record. Compresses when that makes it smaller. REQUIRES: raw.size() <= kMaxPacked.
+// `digest` is trusted here and verified by the reader.
+void AppendRecord(std::string& out, const Digest& digest, std::string_view raw);
+
+// Reads a pack from any cut of its bytes and verifies each blob's hash. Bounded memory: one record.
+class PackParser {
+ public:
+  // Called for each whole, verified record with the raw bytes and the record exactly as it was in the stream.
+  using OnBlob = std::function<Result<void>(const Digest& digest, std::string_view raw, std::string_view record)>;
+  explicit PackParser(OnBlob on_blob) : on_blob_(std::move(on_blob)) {}
+  Result<void> Write(std::string_view bytes);
+  // kInvalid "blob.corrupt" when the stream ended inside a record or had no magic.
+  Result<void> Finish();
+
+ private:
+  OnBlob on_blob_;
+  std::string pending_;
+  bool begun_ = false;
+};
+
+}  // namespace ferry::blob

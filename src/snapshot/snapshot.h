@@ -1,0 +1,94 @@
+// A source directory as a value: the manifest of what a run needs, and the two ways between a manifest and a folder.
+// Used by the client (Scan), the agent (Restore) and the command line (restore-snapshot). No network here: bytes come and go through
+// the callers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/result.h"
+
+namespace ferry::snapshot {
+
+// One file, link or empty folder. Paths are relative with '/' and in bytewise order.
+struct Entry {
+  enum class Type : uint8_t { kFile, kLink, kFolder };
+  std::string path;
+  Type type = Type::kFile;
+  bool executable = false;
+  uint64_t size = 0;
+  Digest digest;       // of the content (kFile)
+  std::string target;  // where a link points (kLink): relative and inside the snapshot
+
+  bool operator==(const Entry&) const = default;
+};
+
+// The snapshot is the blob of its manifest's canonical text: equal folders have equal ids, whoever made them.
+struct Manifest {
+  std::vector<Entry> entries;
+
+  uint64_t TotalBytes() const;
+  // Canonical text: one line an entry, ordered; the snapshot id is the digest of this text.
+  std::string Text() const;
+  Digest Id() const;
+  // kInvalid "snapshot.manifest" for anything that Text() would not have written: unsafe or unordered paths, a link that leaves the folder.
+  static Result<Manifest> Parse(std::string_view text);
+};
+
+struct ScanOptions {
+  std::string folder;
+  // Where the stat cache lives (a file; created). Empty: no cache.
+  std::string cache_file;
+  // Threads that hash. 0: one per core.
+  unsigned threads = 0;
+};
+
+struct ScanResult {
+  Manifest manifest;
+  // The ignore file that was used (".amlignore", ".gitignore" or empty).
+  std::string ignore_file;
+  size_t hashed = 0;  // files whose content was read
+  // Things worth saying: large snapshots (over 300 MB or 2,000 files) with the largest folders and how to ignore them, links that leave the
+  // folder and were followed or left out, special files that were left out.
+  std::vector<std::string> notes;
+};
+
+// Reads the folder. Errors: kNotFound "snapshot.no_folder", kInvalid "snapshot.not_a_folder", kInvalid "snapshot.unreadable" naming every
+// unreadable file (up to ten). Links inside the folder stay links; links to files outside are followed (their content is taken), links to folders
+// outside and dangling ones are left out with a note.
+Result<ScanResult> Scan(const ScanOptions& options);
+
+// The rules of one ignore file: gitwildmatch, last match wins, '!' re-includes (but nothing below an ignored folder).
+class IgnoreRules {
+ public:
+  explicit IgnoreRules(std::string_view text);
+  // `path` is relative with '/'.
+  bool Ignored(std::string_view path, bool is_folder) const;
+
+ private:
+  struct Rule {
+    std::string pattern;
+    bool negated = false;
+    bool folder_only = false;
+    bool anchored = false;
+  };
+  std::vector<Rule> rules_;
+};
+
+// Gives the bytes of a blob by streaming them into `write`.
+using Fetch = std::function<Result<void>(const Digest& digest, const std::function<Result<void>(std::string_view)>& write)>;
+
+// Writes the manifest's content into `folder` (created, must be empty), with `threads` writers. Nothing is written outside `folder`.
+Result<void> Restore(const Manifest& manifest, const std::string& folder, const Fetch& fetch, unsigned threads = 0);
+
+// Git facts of a folder under Azure's and MLflow's property names (azureml.git.*, mlflow.source.git.*); empty when the folder is in no
+// repository or git is not there. Environment overrides AZUREML_GIT_* win. Credentials in the repository address are removed.
+std::map<std::string, std::string> GitFacts(const std::string& folder);
+
+}  // namespace ferry::snapshot
