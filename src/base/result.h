@@ -63,10 +63,12 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
   // REQUIRES: ok().
-  T& value() { return Checked(); }
-  const T& value() const { return const_cast<Result*>(this)->Checked(); }
-  T& operator*() { return Checked(); }
-  const T& operator*() const { return value(); }
+  T& value() & { return Checked(); }
+  T&& value() && { return std::move(Checked()); }
+  const T& value() const& { return const_cast<Result*>(this)->Checked(); }
+  T& operator*() & { return Checked(); }
+  T&& operator*() && { return std::move(Checked()); }
+  const T& operator*() const& { return value(); }
   T* operator->() { return &Checked(); }
   const T* operator->() const { return &value(); }
   T ValueOr(T other) const { return ok() ? std::get<0>(state_) : std::move(other); }
