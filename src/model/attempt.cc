@@ -1,0 +1,244 @@
+#include "model/attempt.h"
+
+#include <csignal>
+
+#include "base/text.h"
+
+namespace ferry::model {
+namespace {
+
+constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"Queued",     "Placed",   "Preparing", "Running",
+                                                              "Finalizing", "Stopping", "Ended"};
+constexpr std::array<const char*, kInputCount> kInputNames = {"Place",         "Accepted",    "Started",    "Exited",      "Collected",
+                                                              "PrepareFailed", "CancelAsked", "EvictAsked", "NodeGivenUp", "Vanished"};
+
+enum P : size_t { kQ, kPl, kPr, kR, kF, kS, kE };
+enum I : size_t { kPlace, kAccepted, kStarted, kExited, kCollected, kPrepareFailed, kCancel, kEvict, kGivenUp, kVanished };
+
+}  // namespace
+
+const char* PhaseName(size_t index) { return kPhaseNames[index]; }
+const char* InputName(size_t index) { return kInputNames[index]; }
+
+const std::vector<Edge>& Edges() {
+  static const std::vector<Edge> edges = {
+      {kQ, kPlace, kPl},
+      {kQ, kCancel, kE},
+
+      // A node may be ahead of what it reported, so later news implies the earlier.
+      {kPl, kAccepted, kPr},
+      {kPl, kStarted, kR},
+      {kPl, kExited, kF},
+      {kPl, kPrepareFailed, kE},
+      {kPl, kCancel, kS},
+      {kPl, kEvict, kS},
+      {kPl, kGivenUp, kE},
+
+      {kPr, kStarted, kR},
+      {kPr, kExited, kF},
+      {kPr, kPrepareFailed, kE},
+      {kPr, kCancel, kS},
+      {kPr, kEvict, kS},
+      {kPr, kGivenUp, kE},
+      {kPr, kVanished, kE},
+
+      {kR, kExited, kF},
+      {kR, kCancel, kS},
+      {kR, kEvict, kS},
+      {kR, kGivenUp, kE},
+      {kR, kVanished, kE},
+
+      {kF, kCollected, kE},
+      {kF, kCancel, kS},
+      {kF, kGivenUp, kE},
+      {kF, kVanished, kE},
+
+      // The user's cancel outranks an eviction that is under way: it must not come back as a new attempt.
+      {kS, kCancel, kS},
+      {kS, kCollected, kE},
+      {kS, kPrepareFailed, kE},
+      {kS, kGivenUp, kE},
+      {kS, kVanished, kE},
+  };
+  return edges;
+}
+
+const Lease* LeaseOf(const Phase& phase) {
+  return std::visit(
+      [](const auto& p) -> const Lease* {
+        if constexpr (requires { p.lease; })
+          return &p.lease;
+        else
+          return nullptr;
+      },
+      phase);
+}
+
+EndReason ReasonOf(const Exit& exit) {
+  if (exit.timed_out) return EndReason::kTimedOut;
+  if (exit.out_of_memory) return EndReason::kOutOfMemory;
+  if (exit.signal) return EndReason::kScriptKilled;
+  if (exit.code || !exit.message.empty()) return EndReason::kScriptFailed;
+  return EndReason::kSucceeded;
+}
+
+namespace {
+
+std::string DetailOf(const Exit& exit) {
+  if (!exit.message.empty()) return exit.message;
+  if (exit.signal) return StrCat("signal ", exit.signal);
+  if (exit.code) return StrCat("exit status ", exit.code);
+  return {};
+}
+
+Phase EndedPhase(const Phase& from, const AttemptInput& input) {
+  if (auto* stopping = std::get_if<Stopping>(&from)) return Ended{stopping->why, std::nullopt, {}};
+  switch (input.index()) {
+    case kCancel: return Ended{EndReason::kCanceled, std::nullopt, "before it was given a node"};
+    case kPrepareFailed: {
+      const auto& failed = std::get<PrepareFailed>(input);
+      return Ended{failed.reason, std::nullopt, failed.detail};
+    }
+    case kCollected: {
+      const Exit& exit = std::get<Finalizing>(from).exit;
+      return Ended{ReasonOf(exit), exit, DetailOf(exit)};
+    }
+    case kGivenUp: return Ended{EndReason::kNodeLost, std::nullopt, StrCat("node ", LeaseOf(from)->node)};
+    case kVanished: return Ended{EndReason::kAttemptLost, std::nullopt, StrCat("node ", LeaseOf(from)->node)};
+    default: CheckFailed("an edge into Ended that nothing describes", __FILE__, __LINE__);
+  }
+}
+
+Phase Next(const Phase& from, size_t to, const AttemptInput& input) {
+  auto lease = [&] { return *LeaseOf(from); };
+  switch (to) {
+    case kPl: return Placed{std::get<Place>(input).lease};
+    case kPr: return Preparing{lease()};
+    case kR: return Running{lease()};
+    case kF: return Finalizing{lease(), std::get<Exited>(input).exit};
+    case kS: return Stopping{lease(), input.index() == kEvict ? EndReason::kPreempted : EndReason::kCanceled};
+    case kE: return EndedPhase(from, input);
+    default: CheckFailed("an edge into a phase that nothing leads to", __FILE__, __LINE__);
+  }
+}
+
+}  // namespace
+
+bool Advance(Attempt& attempt, const AttemptInput& input, Time now) {
+  for (const Edge& edge : Edges()) {
+    if (edge.from != attempt.phase.index() || edge.input != input.index()) continue;
+    Phase next = Next(attempt.phase, edge.to, input);
+    if (next == attempt.phase) return false;
+    attempt.phase = std::move(next);
+    if (edge.to != edge.from) attempt.entered[edge.to] = now;
+    return true;
+  }
+  return false;
+}
+
+std::string StateDiagram() {
+  std::string out =
+      "# The states of an attempt\n\n"
+      "Printed from the table in `src/model/attempt.cc` by `ferry-states`; a test keeps the two equal.\n\n"
+      "```mermaid\nstateDiagram-v2\n  [*] --> Queued\n";
+  for (const Edge& edge : Edges())
+    if (edge.from != edge.to) out += StrCat("  ", PhaseName(edge.from), " --> ", PhaseName(edge.to), ": ", InputName(edge.input), "\n");
+  out += "  Ended --> [*]\n```\n\n## Every pair\n\nA dot means that the input changes nothing in that phase.\n\n| |";
+  for (const char* phase : kPhaseNames) out += StrCat(" ", phase, " |");
+  out += "\n|---|";
+  for (size_t i = 0; i < kPhaseCount; ++i) out += "---|";
+  for (size_t input = 0; input < kInputCount; ++input) {
+    out += StrCat("\n| ", InputName(input), " |");
+    for (size_t phase = 0; phase < kPhaseCount; ++phase) {
+      const char* to = "·";
+      for (const Edge& edge : Edges())
+        if (edge.from == phase && edge.input == input) to = PhaseName(edge.to);
+      out += StrCat(" ", to, " |");
+    }
+  }
+  out += "\n\n## Why an attempt ended\n\n| reason | the run's status | tried again | meaning |\n|---|---|---|---|\n";
+  for (const ReasonRow& row : ReasonTable())
+    out += StrCat("| ", row.name, " | ", StatusName(row.status), " | ",
+                  row.retry == RetryClass::kInfrastructure ? "yes" : "no", " | ", row.text, " |\n");
+  out +=
+      "\n## What the user sees\n\n"
+      "| phase | status | stage |\n|---|---|---|\n"
+      "| Queued | Queued | Scaling |\n"
+      "| Placed | Starting | Preparing |\n"
+      "| Preparing | Preparing | Preparing |\n"
+      "| Running | Running | Running |\n"
+      "| Finalizing | Finalizing | Post-Processing |\n"
+      "| Stopping | CancelRequested (canceled), Queued (preempted) | that of the phase before |\n"
+      "| Ended | the reason's | none |\n";
+  return out;
+}
+
+Json ToJson(const Exit& exit) {
+  Json json = Json::MakeObject({{"code", exit.code}});
+  if (exit.signal) json.Set("signal", exit.signal);
+  if (exit.out_of_memory) json.Set("out_of_memory", true);
+  if (exit.timed_out) json.Set("timed_out", true);
+  json.SetIf("message", exit.message);
+  return json;
+}
+
+Exit ExitFromJson(const Json& json) {
+  return {static_cast<int>(json.GetInt("code")), static_cast<int>(json.GetInt("signal")), json.GetBool("out_of_memory"),
+          json.GetBool("timed_out"), json.GetString("message")};
+}
+
+Json ToJson(const Attempt& attempt) {
+  Json json = Json::MakeObject({{"number", attempt.number}, {"phase", PhaseName(attempt.phase.index())}});
+  if (const Lease* lease = LeaseOf(attempt.phase)) json.Set("node", lease->node).Set("generation", lease->generation);
+  if (auto* p = std::get_if<Finalizing>(&attempt.phase)) json.Set("exit", ToJson(p->exit));
+  if (auto* p = std::get_if<Stopping>(&attempt.phase)) json.Set("why", Describe(p->why).name);
+  if (auto* p = std::get_if<Ended>(&attempt.phase)) {
+    json.Set("reason", Describe(p->reason).name);
+    if (p->exit) json.Set("exit", ToJson(*p->exit));
+    json.SetIf("detail", p->detail);
+  }
+  Json entered = Json::MakeObject();
+  for (size_t i = 0; i < kPhaseCount; ++i)
+    if (attempt.entered[i]) entered.Set(PhaseName(i), attempt.entered[i].micros);
+  json.Set("entered", entered);
+  if (!attempt.gpus.empty()) {
+    Json gpus = Json::MakeArray();
+    for (int gpu : attempt.gpus) gpus.Push(gpu);
+    json.Set("gpus", gpus);
+  }
+  return json;
+}
+
+Result<Attempt> AttemptFromJson(const Json& json) {
+  Attempt attempt;
+  attempt.number = static_cast<int>(json.GetInt("number", 1));
+  std::string name = json.GetString("phase");
+  Lease lease{json.GetString("node"), json.GetInt("generation")};
+  auto exit = [&] { return json.Find("exit") ? ExitFromJson(*json.Find("exit")) : Exit{}; };
+  auto reason = [&](const char* key) { return ReasonFromName(json.GetString(key)); };
+  if (name == "Queued") {
+    attempt.phase = Queued{};
+  } else if (name == "Placed") {
+    attempt.phase = Placed{lease};
+  } else if (name == "Preparing") {
+    attempt.phase = Preparing{lease};
+  } else if (name == "Running") {
+    attempt.phase = Running{lease};
+  } else if (name == "Finalizing") {
+    attempt.phase = Finalizing{lease, exit()};
+  } else if (name == "Stopping" && reason("why")) {
+    attempt.phase = Stopping{lease, *reason("why")};
+  } else if (name == "Ended" && reason("reason")) {
+    attempt.phase = Ended{*reason("reason"), json.Find("exit") ? std::optional<Exit>(exit()) : std::nullopt, json.GetString("detail")};
+  } else {
+    return MakeError(Code::kInternal, "attempt.unreadable", StrCat("an attempt in the store has the unknown phase '", name, "'"));
+  }
+  if (const Json* entered = json.Find("entered"))
+    for (size_t i = 0; i < kPhaseCount; ++i) attempt.entered[i] = Time{entered->GetInt(PhaseName(i))};
+  if (const Json* gpus = json.Find("gpus"); gpus && gpus->is_array())
+    for (const Json& gpu : gpus->as_array())
+      if (gpu.is_int()) attempt.gpus.push_back(static_cast<int>(gpu.as_int()));
+  return attempt;
+}
+
+}  // namespace ferry::model

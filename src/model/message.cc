@@ -1,0 +1,108 @@
+#include "model/message.h"
+
+#include "base/text.h"
+
+namespace ferry::model {
+namespace {
+
+Json KeyJson(const AttemptKey& key) { return Json::MakeObject({{"run", key.run}, {"attempt", key.attempt}}); }
+AttemptKey KeyFrom(const Json& json) { return {json.GetString("run"), static_cast<int>(json.GetInt("attempt", 1))}; }
+
+Json Ints(const std::vector<int>& values) {
+  Json out = Json::MakeArray();
+  for (int v : values) out.Push(v);
+  return out;
+}
+std::vector<int> IntsFrom(const Json* json) {
+  std::vector<int> out;
+  if (json && json->is_array())
+    for (const Json& v : json->as_array())
+      if (v.is_int()) out.push_back(static_cast<int>(v.as_int()));
+  return out;
+}
+
+}  // namespace
+
+Json ToJson(const AgentMessage& message) {
+  if (auto* assign = std::get_if<Assign>(&message)) {
+    Json json = KeyJson(assign->key);
+    json.Set("type", "assign").Set("generation", assign->generation).Set("experiment", assign->experiment);
+    json.Set("workspace", assign->workspace).Set("token", assign->token).Set("spec", ToJson(assign->spec));
+    json.Set("gpus", Ints(assign->gpus));
+    return json;
+  }
+  if (auto* stop = std::get_if<Stop>(&message))
+    return KeyJson(stop->key).Set("type", "stop").Set("generation", stop->generation);
+  return KeyJson(std::get<Forget>(message).key).Set("type", "forget");
+}
+
+Result<AgentMessage> MessageFromJson(const Json& json) {
+  std::string type = json.GetString("type");
+  AttemptKey key = KeyFrom(json);
+  if (key.run.empty()) return MakeError(Code::kInvalid, "message.malformed", "a message to the agent names no run", "run");
+  if (type == "assign") {
+    Assign assign{key, json.GetInt("generation"), json.GetString("experiment"), json.GetString("workspace"), json.GetString("token"), {}, IntsFrom(json.Find("gpus"))};
+    if (const Json* spec = json.Find("spec")) assign.spec = SpecFromJson(*spec);
+    return AgentMessage(std::move(assign));
+  }
+  if (type == "stop") return AgentMessage(Stop{key, json.GetInt("generation")});
+  if (type == "forget") return AgentMessage(Forget{key});
+  return MakeError(Code::kInvalid, "message.unknown", StrCat("a message to the agent has the unknown type '", type, "'"), "type");
+}
+
+Json ToJson(const AgentEvent& event) {
+  Json json = KeyJson(event.key);
+  json.Set("event", InputName(event.input.index()));
+  if (auto* exited = std::get_if<Exited>(&event.input)) json.Set("exit", ToJson(exited->exit));
+  if (auto* failed = std::get_if<PrepareFailed>(&event.input))
+    json.Set("reason", Describe(failed->reason).name).Set("detail", failed->detail);
+  return json;
+}
+
+Result<AgentEvent> EventFromJson(const Json& json) {
+  AgentEvent event{KeyFrom(json), Accepted{}};
+  std::string name = json.GetString("event");
+  if (event.key.run.empty()) return MakeError(Code::kInvalid, "event.malformed", "an event names no run", "run");
+  if (name == "Accepted") {
+    event.input = Accepted{};
+  } else if (name == "Started") {
+    event.input = Started{};
+  } else if (name == "Exited" && json.Find("exit")) {
+    event.input = Exited{ExitFromJson(*json.Find("exit"))};
+  } else if (name == "Collected") {
+    event.input = Collected{};
+  } else if (name == "PrepareFailed") {
+    event.input = PrepareFailed{ReasonFromName(json.GetString("reason")).value_or(EndReason::kPreparationFailed), json.GetString("detail")};
+  } else {
+    return MakeError(Code::kInvalid, "event.unknown", StrCat("'", name, "' is not an event that an agent reports"), "event");
+  }
+  return event;
+}
+
+Json ToJson(const Hello& hello) {
+  Json inventory = Json::MakeArray();
+  for (const AttemptKey& key : hello.inventory) inventory.Push(KeyJson(key));
+  return Json::MakeObject({{"node", hello.node},
+                           {"target", hello.target},
+                           {"generation", hello.generation},
+                           {"protocol", kProtocol},
+                           {"slots", hello.slots},
+                           {"gpus", Ints(hello.gpus)},
+                           {"session", hello.session},
+                           {"sequence", hello.sequence},
+                           {"inventory", std::move(inventory)}});
+}
+
+Result<Hello> HelloFromJson(const Json& json) {
+  Hello hello{json.GetString("node"), json.GetString("target"), json.GetInt("generation"), static_cast<int>(json.GetInt("slots", 1)),
+              IntsFrom(json.Find("gpus")), {}, json.GetInt("session"), json.GetInt("sequence")};
+  TRY_VOID(CheckName("node", hello.node));
+  TRY_VOID(CheckName("target", hello.target));
+  if (hello.slots < 1 || hello.slots > 100000)
+    return MakeError(Code::kInvalid, "hello.slots", StrCat("slots is ", hello.slots, "; expected 1 to 100000"), "slots");
+  if (const Json* inventory = json.Find("inventory"); inventory && inventory->is_array())
+    for (const Json& item : inventory->as_array()) hello.inventory.push_back(KeyFrom(item));
+  return hello;
+}
+
+}  // namespace ferry::model
