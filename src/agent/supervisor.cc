@@ -1,0 +1,303 @@
+#include "agent/supervisor.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "agent/sampler.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/time.h"
+#include "os/file.h"
+#include "os/poll.h"
+#include "os/process.h"
+#include "os/socket.h"
+
+namespace ferry::agent {
+
+using std::chrono::milliseconds;
+using Steady = std::chrono::steady_clock;
+
+Json ToJson(const Launch& launch) {
+  Json gpus = Json::MakeArray();
+  for (int gpu : launch.gpus) gpus.Push(gpu);
+  return Json::MakeObject({{"name", launch.name},
+                           {"argv", launch.argv},
+                           {"environment", launch.environment},
+                           {"folder", launch.folder},
+                           {"token", launch.token},
+                           {"first_line", launch.first_line},
+                           {"max_duration_seconds", launch.max_duration_seconds},
+                           {"stop_grace_seconds", launch.stop_grace_seconds},
+                           {"sample_seconds", launch.sample_seconds},
+                           {"gpus", std::move(gpus)}});
+}
+
+Launch LaunchFromJson(const Json& json) {
+  Launch launch;
+  launch.name = json.GetString("name");
+  launch.argv = json.GetStrings("argv");
+  launch.environment = json.GetStringMap("environment");
+  launch.folder = json.GetString("folder");
+  launch.token = json.GetString("token");
+  launch.first_line = json.GetString("first_line");
+  launch.max_duration_seconds = json.GetInt("max_duration_seconds");
+  launch.stop_grace_seconds = json.GetInt("stop_grace_seconds", 10);
+  launch.sample_seconds = json.GetInt("sample_seconds", 10);
+  if (const Json* gpus = json.Find("gpus"); gpus && gpus->is_array())
+    for (const Json& gpu : gpus->as_array())
+      if (gpu.is_int()) launch.gpus.push_back(static_cast<int>(gpu.as_int()));
+  return launch;
+}
+
+namespace {
+
+constexpr size_t kMaxLine = 4u << 20;
+constexpr size_t kMaxClients = 512;
+
+// One connection of the script: "FERRY1 token", then a record a line, each answered by a line.
+struct Client {
+  os::Fd fd;
+  std::string in;
+  std::string out;
+  bool greeted = false;
+  bool closing = false;
+};
+
+class Supervisor {
+ public:
+  Supervisor(std::string folder, Launch launch) : folder_(std::move(folder)), launch_(std::move(launch)) {}
+
+  Result<void> Start() {
+    TRY(log_, os::Open(Path("std_log.txt"), os::OpenMode::kAppend));
+    TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend));
+    TRY(listener_, os::ListenTcp("127.0.0.1", 0));
+    if (!launch_.first_line.empty()) TRY_VOID(os::WriteAll(log_, launch_.first_line + "\n"));
+    os::BecomeSubreaper();
+    memory_kills_ = os::OutOfMemoryKills();
+    os::SpawnOptions options;
+    options.argv = launch_.argv;
+    options.environment = launch_.environment;
+    (*options.environment)["FERRY_RUN_SOCKET"] = StrCat("127.0.0.1:", os::LocalPort(listener_));
+    options.folder = launch_.folder;
+    options.stdout_fd = options.stderr_fd = log_.get();
+    options.new_group = true;
+    options.die_with_parent = true;
+    TRY(script_, os::Spawn(options));
+    started_ = Steady::now();
+    os::ProcessId self = os::Self();
+    return os::WriteFileAtomic(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}, {"script", script_}}).Dump(), 0644, false);
+  }
+
+  // Until the script and everything it started are gone and the record is written.
+  void Run(os::Signals& signals) {
+    Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)os::WriteAll(spool_, lines); });
+    while (!ended_ || os::HasChildren()) {
+      std::vector<os::PollItem> items = {{signals.fd()}, {listener_.get()}};
+      for (const Client& client : clients_) items.push_back({client.fd.get(), !client.out.empty()});
+      os::Poll(items, Patience());
+      while (int signal = signals.Take())
+        if (signal == SIGTERM || signal == SIGINT) Stop();
+      Reap();
+      if (items[1].readable) AcceptAll();
+      size_t i = 2;
+      for (auto it = clients_.begin(); it != clients_.end() && i < items.size(); ++i) {
+        bool keep = !items[i].readable || Read(*it);
+        keep = keep && Flush(*it);
+        it = keep ? std::next(it) : clients_.erase(it);
+      }
+      Clock();
+    }
+    // What the script sent without waiting for an answer is still in the sockets.
+    for (Client& client : clients_) Read(client);
+    Record();
+  }
+
+ private:
+  std::string Path(std::string_view name) const { return os::JoinPath(folder_, name); }
+
+  std::optional<milliseconds> Patience() const {
+    auto until = [](Steady::time_point t) { return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(t - Steady::now())); };
+    if (ended_ || kill_at_) return milliseconds(20);
+    if (launch_.max_duration_seconds > 0) return until(started_ + std::chrono::seconds(launch_.max_duration_seconds));
+    return std::nullopt;
+  }
+
+  void Reap() {
+    while (auto reaped = os::ReapOne())
+      if (reaped->first == script_ && !ended_) {
+        ended_ = reaped->second;
+        // Stragglers get a moment, then they go.
+        if (os::HasChildren()) Signal(SIGTERM, milliseconds(2000));
+      }
+  }
+
+  void Stop() {
+    stopped_ = true;
+    Signal(SIGTERM, std::chrono::seconds(launch_.stop_grace_seconds));
+  }
+
+  void Signal(int signal, milliseconds grace) {
+    for (int pid : os::Descendants()) os::SendSignal(pid, signal);
+    if (!kill_at_) kill_at_ = Steady::now() + grace;
+  }
+
+  void Clock() {
+    auto now = Steady::now();
+    if (!ended_ && !timed_out_ && !stopped_ && launch_.max_duration_seconds > 0 && now >= started_ + std::chrono::seconds(launch_.max_duration_seconds)) {
+      timed_out_ = true;
+      Signal(SIGTERM, std::chrono::seconds(launch_.stop_grace_seconds));
+    }
+    if (kill_at_ && now >= *kill_at_) {
+      killed_ = true;
+      for (int pid : os::Descendants()) os::SendSignal(pid, SIGKILL);
+    }
+  }
+
+  void AcceptAll() {
+    for (;;) {
+      auto fd = os::Accept(listener_, Steady::now(), os::StopSignal());
+      if (!fd.ok()) return;
+      if (clients_.size() >= kMaxClients) continue;
+      clients_.push_back({std::move(*fd), {}, {}, false, false});
+    }
+  }
+
+  bool Read(Client& client) {
+    char buffer[65536];
+    for (;;) {
+      os::Transfer got = os::Receive(client.fd, buffer, sizeof buffer);
+      if (got.kind == os::Transfer::Kind::kBytes) {
+        client.in.append(buffer, got.bytes);
+        if (!Lines(client)) return false;
+        if (got.bytes < sizeof buffer) return true;
+        continue;
+      }
+      return got.kind == os::Transfer::Kind::kWait;
+    }
+  }
+
+  // Takes every whole line; one write to the spool for all of them, then their answers.
+  bool Lines(Client& client) {
+    std::string records;
+    size_t start = 0;
+    for (;;) {
+      size_t end = client.in.find('\n', start);
+      if (end == std::string::npos) break;
+      std::string_view line = std::string_view(client.in).substr(start, end - start);
+      start = end + 1;
+      if (!client.greeted) {
+        if (line.substr(0, 7) != "FERRY1 " || !EqualConstantTime(line.substr(7), launch_.token)) {
+          client.out += "error the token is wrong\n";
+          client.closing = true;
+          break;
+        }
+        client.greeted = true;
+        client.out += "ok\n";
+        continue;
+      }
+      Take(line, records, client.out);
+    }
+    client.in.erase(0, start);
+    if (client.in.size() > kMaxLine) {
+      client.out += "error a record is larger than 4 MB\n";
+      client.closing = true;
+    }
+    if (!records.empty())
+      if (auto written = os::WriteAll(spool_, records); !written.ok()) {
+        // Nothing of this batch was taken: say so instead of "ok".
+        client.out = StrCat("error ", written.error().message, "\n");
+        client.closing = true;
+      }
+    return true;
+  }
+
+  void Take(std::string_view line, std::string& records, std::string& out) {
+    auto parsed = ParseJson(line, "a record");
+    if (!parsed.ok() || !parsed->is_object()) {
+      out += StrCat("error ", parsed.ok() ? std::string("a record must be an object") : parsed.error().message, "\n");
+      return;
+    }
+    if (std::string id = parsed->GetString("id"); !id.empty()) {
+      size_t colon = id.rfind(':');
+      int64_t number = colon == std::string::npos ? 0 : ParseInt(std::string_view(id).substr(colon + 1)).value_or(0);
+      int64_t& last = taken_[id.substr(0, colon)];
+      if (number <= last) {
+        out += "ok\n";
+        return;
+      }
+      last = number;
+    }
+    if (const Json* fail = parsed->Find("fail")) {
+      failure_ = fail->is_object() ? fail->GetString("message", "the script called run.fail()") : "the script called run.fail()";
+      if (failure_.empty()) failure_ = "the script called run.fail()";
+    }
+    records.append(line);
+    records += '\n';
+    out += "ok\n";
+  }
+
+  bool Flush(Client& client) {
+    while (!client.out.empty()) {
+      os::Transfer sent = os::Send(client.fd, client.out);
+      if (sent.kind == os::Transfer::Kind::kWait) return true;
+      if (sent.kind != os::Transfer::Kind::kBytes) return false;
+      client.out.erase(0, sent.bytes);
+    }
+    return !client.closing;
+  }
+
+  void Record() {
+    model::Exit exit;
+    exit.code = ended_->code;
+    exit.signal = ended_->signal;
+    exit.timed_out = timed_out_;
+    exit.message = failure_;
+    exit.out_of_memory = exit.signal == SIGKILL && !killed_ && os::OutOfMemoryKills() > memory_kills_;
+    std::string text = model::ToJson(exit).Dump();
+    // A full disk must not turn an ended script into one that never ends: space may come back.
+    while (!os::WriteFileAtomic(Path("exit.json"), text, 0644, false).ok()) std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+
+  std::string folder_;
+  Launch launch_;
+  os::Fd log_, spool_, listener_;
+  int script_ = 0;
+  Steady::time_point started_;
+  uint64_t memory_kills_ = 0;
+  std::optional<os::WaitStatus> ended_;
+  std::optional<Steady::time_point> kill_at_;
+  bool stopped_ = false, timed_out_ = false, killed_ = false;
+  std::string failure_;
+  std::map<std::string, int64_t> taken_;
+  std::list<Client> clients_;
+};
+
+}  // namespace
+
+int Supervise(const std::string& folder) {
+  auto text = os::ReadFile(os::JoinPath(folder, "launch.json"));
+  auto json = text.ok() ? ParseJson(*text, "launch.json") : Result<Json>(text.error());
+  auto fail = [](const std::string& message) {
+    std::fprintf(stderr, "%s", message.c_str());
+    return 1;
+  };
+  if (!json.ok()) return fail(json.error().message);
+  auto ready = os::Detach();
+  if (!ready.ok()) return fail(ready.error().message);
+  os::Signals signals({SIGTERM, SIGINT, SIGCHLD, SIGPIPE, SIGHUP});
+  Supervisor supervisor(folder, LaunchFromJson(*json));
+  if (auto started = supervisor.Start(); !started.ok()) {
+    (void)os::WriteAll(*ready, started.error().message);
+    return 1;
+  }
+  (void)os::WriteAll(*ready, "ok");
+  ready->Close();
+  supervisor.Run(signals);
+  return 0;
+}
+
+}  // namespace ferry::agent

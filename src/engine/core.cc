@@ -1,0 +1,294 @@
+#include "engine/core.h"
+
+#include "base/text.h"
+
+namespace ferry::engine {
+
+using model::Attempt;
+using model::AttemptKey;
+using model::Lease;
+using model::LeaseOf;
+using model::Run;
+
+const char* PlantName(Plant plant) {
+  static constexpr const char* kNames[] = {"none",           "act-before-commit", "fence-skipped",     "terminal-not-final",
+                                           "forget-stop",    "keep-after-failed", "submit-twice",      "slot-leak",
+                                           "ignore-vanished", "retry-without-end", "agent-forgets-early", "agent-loses-events",
+                                           "wrong-exit"};
+  static_assert(std::size(kNames) == kPlantCount);
+  return kNames[static_cast<size_t>(plant)];
+}
+
+Core::Core(store::Store& store, CoreSettings settings) : store_(store), settings_(settings) {}
+
+Result<void> Core::Recover(Time now) {
+  // What is known of the nodes' connections outlives a failed commit; at the start there is nothing of it.
+  std::map<std::string, NodeState> before = std::move(nodes_);
+  live_.clear();
+  nodes_.clear();
+  leased_.clear();
+  index_ = {};
+  staged_.clear();
+  staged_puts_.clear();
+  touched_.clear();
+  staged_effects_.clear();
+  effects_.clear();
+
+  store::Query query{"node", {}, {{"", "key"}, false}, {}, 1000};
+  for (;;) {
+    TRY(store::Page page, store_.Find(query));
+    for (const store::Document& document : page.documents) {
+      TRY(Json json, ParseJson(document.body, "a node in the store"));
+      NodeState state;
+      if (auto it = before.find(document.key); it != before.end()) state = it->second;
+      state.record = model::NodeFromJson(json);
+      if (!state.seen) state.seen = now;
+      index_.SetNode({state.record.name, state.record.target, state.record.slots, state.record.gpus});
+      index_.SetOpen(state.record.name, state.open);
+      nodes_[state.record.name] = std::move(state);
+    }
+    if (page.next.empty()) break;
+    query.cursor = page.next;
+  }
+
+  query = {"run", {{{"", "live"}, store::Op::kEq, {int64_t{1}}}}, {{"", "key"}, false}, {}, 1000};
+  for (;;) {
+    TRY(store::Page page, store_.Find(query));
+    for (const store::Document& document : page.documents) {
+      TRY(Run run, RunFromDocument(document));
+      if (settings_.plant == Plant::kForgetStopOnRecovery)
+        if (auto* stopping = std::get_if<model::Stopping>(&run.attempt().phase)) run.attempt().phase = model::Running{stopping->lease};
+      if (const Lease* lease = LeaseOf(run.attempt().phase)) {
+        leased_[lease->node].insert(run.id);
+        index_.Occupy(lease->node, run.id, run.attempt().gpus);
+      } else {
+        Wait(run);
+      }
+      WantFor(run, effects_);
+      live_[run.id] = std::move(run);
+    }
+    if (page.next.empty()) break;
+    query.cursor = page.next;
+  }
+  return {};
+}
+
+void Core::Wait(const Run& run) { index_.Wait({run.id, run.target, run.priority, run.created.micros, run.spec.gpus}); }
+
+Result<Json> Core::Apply(const Input& input, Time now) {
+  return std::visit([&](const auto& i) { return On(i, now); }, input);
+}
+
+Result<void> Core::Commit(Time now) {
+  for (const scheduler::Placement& placement : index_.Decide()) {
+    Run& run = live_.at(placement.run);
+    run.attempt().gpus = placement.gpus;
+    Step(run, model::Place{{placement.node, nodes_.at(placement.node).record.generation}}, now);
+  }
+  for (const auto& [id, everything] : touched_) {
+    const Run& run = live_.at(id);
+    Stage(PutRun(run, everything));
+    staged_effects_.push_back(RunChanged{id, model::IsTerminal(run)});
+    WantFor(run, staged_effects_);
+  }
+  if (settings_.plant == Plant::kActBeforeCommit) effects_ = staged_effects_;
+  if (!staged_.empty()) {
+    if (auto committed = store_.Commit(staged_); !committed.ok()) {
+      if (settings_.plant != Plant::kKeepAfterFailedCommit) {
+        std::vector<Effect> early = std::move(effects_);
+        FERRY_CHECK(Recover(now).ok());
+        if (settings_.plant == Plant::kActBeforeCommit) effects_.insert(effects_.end(), early.begin(), early.end());
+        return committed;
+      }
+      staged_.clear();
+      staged_puts_.clear();
+      touched_.clear();
+      staged_effects_.clear();
+      return committed;
+    }
+  }
+  effects_.insert(effects_.end(), staged_effects_.begin(), staged_effects_.end());
+  for (const auto& [id, everything] : touched_)
+    if (auto it = live_.find(id); model::IsTerminal(it->second) && settings_.plant != Plant::kTerminalNotFinal) live_.erase(it);
+  staged_.clear();
+  staged_puts_.clear();
+  touched_.clear();
+  staged_effects_.clear();
+  return {};
+}
+
+std::vector<Effect> Core::TakeEffects() { return std::exchange(effects_, {}); }
+
+void Core::Stage(store::Put put) {
+  auto key = std::make_pair(put.table, put.document.key);
+  auto [it, fresh] = staged_puts_.try_emplace(key, staged_.size());
+  if (fresh) {
+    staged_.push_back(std::move(put));
+    return;
+  }
+  auto& earlier = std::get<store::Put>(staged_[it->second]);
+  if (put.attribute_kinds.empty()) {
+    earlier.document = std::move(put.document);
+  } else {
+    earlier = std::move(put);
+  }
+}
+
+std::optional<std::string> Core::Staged(const std::string& table, const std::string& key) const {
+  auto it = staged_puts_.find({table, key});
+  if (it == staged_puts_.end()) return std::nullopt;
+  return std::get<store::Put>(staged_[it->second]).document.body;
+}
+
+Result<std::optional<Json>> Core::Document(const std::string& table, const std::string& key) const {
+  std::optional<std::string> body = Staged(table, key);
+  if (!body) {
+    TRY(auto document, store_.Get(table, key));
+    if (!document) return std::optional<Json>();
+    body = std::move(document->body);
+  }
+  TRY(Json json, ParseJson(*body, StrCat("a ", table, " in the store")));
+  return std::optional<Json>(std::move(json));
+}
+
+void Core::Touch(const Run& run, bool everything) { touched_[run.id] |= everything; }
+
+void Core::Step(Run& run, const model::AttemptInput& input, Time now) {
+  Attempt& attempt = run.attempt();
+  std::optional<Lease> before;
+  if (const Lease* lease = LeaseOf(attempt.phase)) before = *lease;
+  if (settings_.plant == Plant::kTerminalNotFinal && model::IsEnded(attempt) && std::holds_alternative<model::Exited>(input)) {
+    attempt.phase = model::Ended{model::ReasonOf(std::get<model::Exited>(input).exit), std::get<model::Exited>(input).exit, {}};
+    run.changed = now;
+    Touch(run, false);
+    return;
+  }
+  if (!model::Advance(attempt, input, now)) return;
+  run.changed = now;
+  const Lease* after = LeaseOf(attempt.phase);
+  if (!before && after) {
+    index_.Unwait(run.id);
+    index_.Occupy(after->node, run.id, attempt.gpus);
+    leased_[after->node].insert(run.id);
+  }
+  if (model::IsEnded(attempt)) {
+    index_.Unwait(run.id);
+    if (before && settings_.plant != Plant::kSlotLeak) index_.Release(before->node, run.id);
+    if (before) {
+      leased_[before->node].erase(run.id);
+      staged_effects_.push_back(Tell{before->node, model::Forget{{run.id, attempt.number}}});
+    }
+    auto reason = std::get<model::Ended>(attempt.phase).reason;
+    bool again = model::Describe(reason).retry == model::RetryClass::kInfrastructure && !run.cancel_asked &&
+                 attempt.number < run.spec.max_attempts;
+    if (again) {
+      Attempt next;
+      next.number = attempt.number + 1;
+      next.entered[0] = now;
+      run.attempts.push_back(std::move(next));
+      Wait(run);
+    }
+  }
+  Touch(run, false);
+}
+
+void Core::WantFor(const Run& run, std::vector<Effect>& out) const {
+  const Attempt& attempt = run.attempt();
+  AttemptKey key{run.id, attempt.number};
+  if (auto* placed = std::get_if<model::Placed>(&attempt.phase))
+    out.push_back(Tell{placed->lease.node,
+                       model::Assign{key, placed->lease.generation, run.experiment, run.workspace, {}, run.spec, attempt.gpus}});
+  if (auto* stopping = std::get_if<model::Stopping>(&attempt.phase))
+    out.push_back(Tell{stopping->lease.node, model::Stop{key, stopping->lease.generation}});
+}
+
+std::vector<Effect> Core::Wanted(const std::string& node) const {
+  std::vector<Effect> out;
+  if (auto it = leased_.find(node); it != leased_.end())
+    for (const std::string& run : it->second) WantFor(live_.at(run), out);
+  return out;
+}
+
+Result<Run*> Core::Find(const std::string& id, std::optional<Run>& loaded) {
+  if (auto it = live_.find(id); it != live_.end()) return &it->second;
+  TRY(auto json, Document("run", id));
+  if (!json) return MakeError(Code::kNotFound, "run.not_found", StrCat("there is no run '", id.substr(0, 300), "'"), "run");
+  TRY(Run run, model::RunFromJson(*json));
+  loaded = std::move(run);
+  return &*loaded;
+}
+
+std::optional<Lease> Core::LeaseFor(const AttemptKey& key) const {
+  auto it = live_.find(key.run);
+  if (it == live_.end() || it->second.attempt().number != key.attempt) return std::nullopt;
+  const Lease* lease = LeaseOf(it->second.attempt().phase);
+  return lease ? std::optional(*lease) : std::nullopt;
+}
+
+std::string Core::Explain(const std::string& id, Time now) const {
+  auto it = live_.find(id);
+  if (it == live_.end()) return {};
+  const Run& run = it->second;
+  const Attempt& attempt = run.attempt();
+  std::string text;
+  if (std::holds_alternative<model::Queued>(attempt.phase)) {
+    text = StrCat("it waits because ", index_.Explain(id));
+  } else {
+    const Lease& lease = *LeaseOf(attempt.phase);
+    switch (attempt.phase.index()) {
+      case 1: text = StrCat("it was given to node '", lease.node, "', which has not answered yet"); break;
+      case 2: text = StrCat("node '", lease.node, "' prepares its snapshot and environment"); break;
+      case 3: text = StrCat("the script runs on node '", lease.node, "'"); break;
+      case 4: text = StrCat("the script has ended; node '", lease.node, "' collects logs and outputs"); break;
+      default: text = StrCat("node '", lease.node, "' was told to stop it and has not confirmed yet");
+    }
+    auto node = nodes_.find(lease.node);
+    if (node != nodes_.end() && now - node->second.seen > settings_.node_quiet)
+      text += StrCat("; the node was not seen since ", FormatTime(node->second.seen));
+  }
+  if (attempt.number > 1) text += StrCat(" (attempt ", attempt.number, ")");
+  return text;
+}
+
+std::optional<Time> Core::NextDeadline() const {
+  std::optional<Time> next;
+  for (const auto& [name, node] : nodes_) {
+    auto leased = leased_.find(name);
+    if (leased == leased_.end() || leased->second.empty()) continue;
+    Time at = node.seen + settings_.node_grace;
+    if (!next || at < *next) next = at;
+  }
+  return next;
+}
+
+void Core::GiveUp(NodeState& node, Time now) {
+  ++node.record.generation;
+  Stage(PutNode(node.record));
+  node.open = false;
+  index_.SetOpen(node.record.name, false);
+  std::set<std::string> runs = leased_[node.record.name];
+  for (const std::string& id : runs) Step(live_.at(id), model::NodeGivenUp{}, now);
+}
+
+Result<Json> Core::On(const Tick&, Time now) {
+  for (auto& [name, node] : nodes_) {
+    if (now - node.seen > settings_.node_quiet) {
+      node.open = false;
+      index_.SetOpen(name, false);
+    }
+    auto leased = leased_.find(name);
+    bool working = leased != leased_.end() && !leased->second.empty();
+    Duration grace = settings_.plant == Plant::kRetryWithoutEnd ? settings_.node_quiet : settings_.node_grace;
+    if (working && now - node.seen >= grace) {
+      if (settings_.plant == Plant::kRetryWithoutEnd) {
+        std::set<std::string> runs = leased->second;
+        for (const std::string& id : runs) Step(live_.at(id), model::NodeGivenUp{}, now);
+      } else {
+        GiveUp(node, now);
+      }
+    }
+  }
+  return Json();
+}
+
+}  // namespace ferry::engine

@@ -1,0 +1,205 @@
+// The engine without its thread: inputs in, staged changes, one durable commit, wanted effects out.
+// Used by the server's engine thread and, unchanged, by the simulation. One caller at a time. Reads no clock and no random source.
+//
+// The life of a batch: Apply() any number of inputs, Commit() once, then the replies may be given and TakeEffects() done. Nothing of a batch is
+// visible outside before Commit() succeeded. A failed commit forgets the batch by reading the store again, which is also how a start begins.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "engine/tables.h"
+#include "model/access.h"
+#include "model/message.h"
+#include "model/run.h"
+#include "scheduler/index.h"
+#include "store/store.h"
+
+namespace ferry::engine {
+
+// --- inputs
+// A new run: everything set but number, times and attempts. The same id with the same `request` is the same run.
+struct Submit {
+  model::Run run;
+};
+struct Cancel {
+  std::string run;
+};
+// Rehearses losing the node: the attempt is stopped as preempted and the run comes back by itself.
+struct Evict {
+  std::string run;
+};
+struct Update {
+  std::string run;
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::map<std::string, std::string> add_properties;  // immutable: an existing key with another value is a conflict
+  std::optional<std::string> name;
+  std::optional<std::string> description;
+  std::optional<bool> archived;
+};
+struct AgentHello {
+  model::Hello hello;
+};
+// What an agent reports, after logs and metrics of the same report are durable.
+struct AgentReport {
+  std::string node;
+  int64_t generation = 0;
+  int64_t session = 0;  // see model::Hello
+  int64_t sequence = 0;
+  std::vector<model::AgentEvent> events;
+  std::vector<std::pair<model::AttemptKey, Artifact>> artifacts;
+  std::vector<std::pair<model::AttemptKey, Update>> updates;  // tags and properties that the script set
+};
+// The metric summaries of a run changed; `attributes` are kinds metric.latest, metric.min and metric.max.
+struct MetricsChanged {
+  std::string run;
+  std::vector<store::Attribute> attributes;
+};
+struct CreateWorkspace {
+  model::Workspace workspace;
+  bool exist_ok = false;
+};
+struct CreateExperiment {
+  model::Experiment experiment;
+};
+struct AddUser {
+  model::User user;
+};
+struct RemoveUser {
+  std::string name;
+};
+struct AddToken {
+  model::Token token;
+};
+struct RevokeToken {
+  std::string id;
+};
+struct Tick {};
+
+using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, AddUser,
+                           RemoveUser, AddToken, RevokeToken, Tick>;
+
+// --- effects: wanted because of what is committed; doing one twice is harmless
+struct Tell {
+  std::string node;
+  model::AgentMessage message;
+};
+struct RunChanged {
+  std::string run;
+  bool terminal = false;
+};
+struct AccessChanged {};  // users or tokens
+using Effect = std::variant<Tell, RunChanged, AccessChanged>;
+
+// Faults that the simulation plants to prove that it would find them. Never set outside tests.
+enum class Plant {
+  kNone,
+  kActBeforeCommit,       // effects leave before the commit
+  kFenceSkipped,          // reports of a given-up generation are taken
+  kTerminalNotFinal,      // news still changes an ended attempt
+  kForgetStopOnRecovery,  // a restart forgets what was being stopped
+  kKeepAfterFailedCommit, // memory keeps what the store refused
+  kSubmitTwice,           // the same id submitted twice starts anew
+  kSlotLeak,              // an ended attempt keeps its slot
+  kIgnoreVanished,        // an attempt that its node lost is waited for
+  kRetryWithoutEnd,       // a second attempt begins while the first may live
+  kAgentForgetsEarly,     // the agent drops its record before the server has it
+  kAgentLosesEvents,      // the agent drops an event once sent, answered or not
+  kWrongExit,             // an exit is taken from whichever attempt reported last
+};
+inline constexpr int kPlantCount = 13;
+const char* PlantName(Plant plant);
+
+struct CoreSettings {
+  // A node with work that is not seen for this long is given up on.
+  Duration node_grace = std::chrono::minutes(5);
+  // A node not seen for this long gets nothing new, and is shown as not seen.
+  Duration node_quiet = std::chrono::seconds(45);
+  Plant plant = Plant::kNone;
+};
+
+class Core {
+ public:
+  Core(store::Store& store, CoreSettings settings);
+
+  // Forgets memory and reads what is live from the store. Also the beginning.
+  Result<void> Recover(Time now);
+
+  // Applies to memory and stages. The reply holds only once Commit succeeded. An error changes nothing.
+  Result<Json> Apply(const Input& input, Time now);
+  // Places what can be placed, then commits all that is staged. On failure memory equals the store again.
+  Result<void> Commit(Time now);
+  std::vector<Effect> TakeEffects();
+
+  // When a Tick is next of use.
+  std::optional<Time> NextDeadline() const;
+
+  // One sentence on what a live run waits for or does; "" for a run that is not live.
+  std::string Explain(const std::string& run, Time now) const;
+  const std::map<std::string, model::Run>& live() const { return live_; }
+  // The lease that may write for this attempt, if it is live.
+  std::optional<model::Lease> LeaseFor(const model::AttemptKey& key) const;
+  struct NodeState {
+    model::NodeRecord record;
+    Time seen;
+    bool open = false;     // has said hello since the start
+    int64_t session = 0;   // the latest request's
+    int64_t sequence = 0;
+  };
+  const std::map<std::string, NodeState>& nodes() const { return nodes_; }
+  // What the node should be doing, said whole: for a node that has just connected.
+  std::vector<Effect> Wanted(const std::string& node) const;
+
+ private:
+  Result<Json> On(const Submit& input, Time now);
+  Result<Json> On(const Cancel& input, Time now);
+  Result<Json> On(const Evict& input, Time now);
+  Result<Json> On(const Update& input, Time now);
+  Result<Json> On(const AgentHello& input, Time now);
+  Result<Json> On(const AgentReport& input, Time now);
+  Result<Json> On(const MetricsChanged& input, Time now);
+  Result<Json> On(const CreateWorkspace& input, Time now);
+  Result<Json> On(const CreateExperiment& input, Time now);
+  Result<Json> On(const AddUser& input, Time now);
+  Result<Json> On(const RemoveUser& input, Time now);
+  Result<Json> On(const AddToken& input, Time now);
+  Result<Json> On(const RevokeToken& input, Time now);
+  Result<Json> On(const Tick& input, Time now);
+
+  // A live run, or one read from the store into `loaded`. kNotFound "run.not_found".
+  Result<model::Run*> Find(const std::string& run, std::optional<model::Run>& loaded);
+  Result<void> ApplyUpdate(model::Run& run, const Update& update, Time now);
+  Result<void> CheckSequence(NodeState& node, int64_t session, int64_t sequence);
+  void Step(model::Run& run, const model::AttemptInput& input, Time now);
+  void Wait(const model::Run& run);
+  void Touch(const model::Run& run, bool everything);
+  std::optional<std::string> Staged(const std::string& table, const std::string& key) const;
+  Result<std::optional<Json>> Document(const std::string& table, const std::string& key) const;
+  void Stage(store::Put put);
+  void WantFor(const model::Run& run, std::vector<Effect>& out) const;
+  void GiveUp(NodeState& node, Time now);
+
+  store::Store& store_;
+  CoreSettings settings_;
+  std::map<std::string, model::Run> live_;
+  std::map<std::string, NodeState> nodes_;
+  std::map<std::string, std::set<std::string>> leased_;  // node -> runs
+  scheduler::Index index_;
+
+  // The batch: documents by (table, key) in the order of their first change, and what it touches.
+  std::vector<store::Change> staged_;
+  std::map<std::pair<std::string, std::string>, size_t> staged_puts_;
+  std::map<std::string, bool> touched_;  // runs; whether tags, properties and parameters changed too
+  std::vector<Effect> staged_effects_;
+  std::vector<Effect> effects_;
+};
+
+}  // namespace ferry::engine

@@ -1,0 +1,88 @@
+// Inputs that concern workspaces, experiments, users and tokens.
+#include "base/text.h"
+#include "engine/core.h"
+
+namespace ferry::engine {
+
+Result<Json> Core::On(const CreateWorkspace& input, Time now) {
+  TRY_VOID(model::CheckName("workspace", input.workspace.name, 32));
+  TRY(auto there, Document("workspace", input.workspace.name));
+  if (there) {
+    if (input.exist_ok) return *there;
+    return MakeError(Code::kConflict, "workspace.exists", StrCat("workspace '", input.workspace.name, "' exists already"), "name");
+  }
+  model::Workspace workspace = input.workspace;
+  workspace.created = now;
+  workspace.id = HashBytes(StrCat("workspace/", workspace.name)).Hex().substr(0, 32);
+  Stage(PutWorkspace(workspace));
+  return model::ToJson(workspace);
+}
+
+Result<Json> Core::On(const CreateExperiment& input, Time now) {
+  TRY_VOID(model::CheckName("experiment", input.experiment.name));
+  TRY(auto workspace, Document("workspace", input.experiment.workspace));
+  if (!workspace)
+    return MakeError(Code::kNotFound, "workspace.not_found", StrCat("there is no workspace '", input.experiment.workspace, "'"), "workspace");
+  std::string key = ExperimentKey(input.experiment.workspace, input.experiment.name);
+  TRY(auto there, Document("experiment", key));
+  if (there) return *there;
+  model::Experiment experiment = input.experiment;
+  experiment.created = now;
+  experiment.id = HashBytes(key).Hex().substr(0, 32);
+  Stage(PutExperiment(experiment));
+  return model::ToJson(experiment);
+}
+
+Result<Json> Core::On(const AddUser& input, Time now) {
+  TRY_VOID(model::CheckName("user", input.user.name, 64));
+  TRY(auto there, Document("user", input.user.name));
+  if (there) return MakeError(Code::kConflict, "user.exists", StrCat("user '", input.user.name, "' exists already"), "name");
+  model::User user = input.user;
+  user.created = now;
+  Stage(PutUser(user));
+  staged_effects_.push_back(AccessChanged{});
+  return model::ToJson(user);
+}
+
+Result<Json> Core::On(const RemoveUser& input, Time) {
+  TRY(auto there, Document("user", input.name));
+  if (!there) return MakeError(Code::kNotFound, "user.not_found", StrCat("there is no user '", input.name, "'"), "name");
+  if (model::UserFromJson(*there).role == model::Role::kOwner) {
+    // The last owner stays: nobody could let anybody in again.
+    TRY(store::Page page, store_.Find({"user", {}, {{"", "key"}, false}, {}, 10000}));
+    int owners = 0;
+    for (const store::Document& document : page.documents)
+      if (auto json = ParseJson(document.body); json.ok() && model::UserFromJson(*json).role == model::Role::kOwner) ++owners;
+    if (owners <= 1) return MakeError(Code::kConflict, "user.last_owner", StrCat("'", input.name, "' is the last owner and cannot be removed"), "name");
+  }
+  staged_puts_.erase({"user", input.name});
+  staged_.push_back(store::Erase{"user", input.name});
+  TRY(store::Page tokens, store_.Find({"token", {{{"", "user"}, store::Op::kEq, {input.name}}}, {{"", "key"}, false}, {}, 10000}));
+  for (const store::Document& document : tokens.documents) staged_.push_back(store::Erase{"token", document.key});
+  staged_effects_.push_back(AccessChanged{});
+  return Json::MakeObject({{"name", input.name}, {"tokens", tokens.documents.size()}});
+}
+
+Result<Json> Core::On(const AddToken& input, Time now) {
+  TRY(auto user, Document("user", input.token.user));
+  if (!user) return MakeError(Code::kNotFound, "user.not_found", StrCat("there is no user '", input.token.user, "'"), "user");
+  model::Token token = input.token;
+  token.created = now;
+  Stage(PutToken(token));
+  staged_effects_.push_back(AccessChanged{});
+  return Json::MakeObject({{"id", token.id}, {"user", token.user}, {"label", token.label}, {"expires", token.expires ? Json(FormatTime(token.expires)) : Json()}});
+}
+
+Result<Json> Core::On(const RevokeToken& input, Time now) {
+  TRY(auto json, Document("token", input.id));
+  if (!json) return MakeError(Code::kNotFound, "token.not_found", StrCat("there is no token '", input.id, "'"), "id");
+  model::Token token = model::TokenFromJson(*json);
+  if (!token.revoked) {
+    token.revoked = now;
+    Stage(PutToken(token));
+    staged_effects_.push_back(AccessChanged{});
+  }
+  return Json::MakeObject({{"id", token.id}, {"user", token.user}, {"revoked", FormatTime(token.revoked)}});
+}
+
+}  // namespace ferry::engine

@@ -1,0 +1,215 @@
+// Inputs that concern runs: submission, cancellation, updates, and what agents say.
+#include "base/text.h"
+#include "engine/core.h"
+
+namespace ferry::engine {
+
+using model::AttemptKey;
+using model::Lease;
+using model::LeaseOf;
+using model::Run;
+
+namespace {
+Json Acknowledge(const Run& run, bool created) {
+  return Json::MakeObject({{"id", run.id},
+                           {"experiment", run.experiment},
+                           {"workspace", run.workspace},
+                           {"number", run.number},
+                           {"status", model::StatusName(model::StatusOf(run))},
+                           {"created", created}});
+}
+}  // namespace
+
+Result<Json> Core::On(const Submit& input, Time now) {
+  const Run& wanted = input.run;
+  std::optional<Run> loaded;
+  if (settings_.plant != Plant::kSubmitTwice) {
+    if (auto found = Find(wanted.id, loaded); found.ok()) {
+      const Run& there = **found;
+      if (there.request == wanted.request) return Acknowledge(there, false);
+      return MakeError(Code::kConflict, "run.exists", StrCat("run '", wanted.id, "' exists already and was submitted with other content"), "id");
+    } else if (found.error().code != Code::kNotFound) {
+      return found.error();
+    }
+  }
+
+  TRY(auto workspace, Document("workspace", wanted.workspace));
+  if (!workspace)
+    return MakeError(Code::kNotFound, "workspace.not_found", StrCat("there is no workspace '", wanted.workspace, "'; create it with: ferry workspace create -w ", wanted.workspace), "workspace");
+  TRY(auto experiment_json, Document("experiment", ExperimentKey(wanted.workspace, wanted.experiment)));
+  model::Experiment experiment;
+  if (experiment_json) {
+    experiment = model::ExperimentFromJson(*experiment_json);
+  } else {
+    experiment.workspace = wanted.workspace;
+    experiment.name = wanted.experiment;
+    experiment.id = HashBytes(ExperimentKey(wanted.workspace, wanted.experiment)).Hex().substr(0, 32);
+    experiment.created = now;
+  }
+
+  Run run = wanted;
+  run.number = ++experiment.runs;
+  run.created = run.changed = now;
+  run.attempts = {model::Attempt{}};
+  run.attempts[0].entered[0] = now;
+  Stage(PutExperiment(experiment));
+  if (auto old = live_.find(run.id); old != live_.end()) {
+    if (const Lease* lease = LeaseOf(old->second.attempt().phase)) {
+      index_.Release(lease->node, run.id);
+      leased_[lease->node].erase(run.id);
+    }
+  }
+  Wait(run);
+  Touch(run, true);
+  Json reply = Acknowledge(run, true);
+  live_[run.id] = std::move(run);
+  return reply;
+}
+
+Result<Json> Core::On(const Cancel& input, Time now) {
+  std::optional<Run> loaded;
+  TRY(Run * run, Find(input.run, loaded));
+  if (loaded || model::IsTerminal(*run))
+    return MakeError(Code::kConflict, "run.ended", StrCat("run '", input.run, "' has already ended: ", model::StatusName(model::StatusOf(*run))), "run");
+  if (!run->cancel_asked) {
+    run->cancel_asked = now;
+    Touch(*run, false);
+  }
+  Step(*run, model::CancelAsked{}, now);
+  return Json::MakeObject({{"id", run->id}, {"status", model::StatusName(model::StatusOf(*run))}});
+}
+
+Result<Json> Core::On(const Evict& input, Time now) {
+  std::optional<Run> loaded;
+  TRY(Run * run, Find(input.run, loaded));
+  if (loaded || !LeaseOf(run->attempt().phase))
+    return MakeError(Code::kConflict, "run.not_placed", StrCat("run '", input.run, "' is on no node"), "run");
+  Step(*run, model::EvictAsked{}, now);
+  return Json::MakeObject({{"id", run->id}, {"status", model::StatusName(model::StatusOf(*run))}});
+}
+
+Result<void> Core::ApplyUpdate(Run& run, const Update& update, Time now) {
+  for (const auto& [key, value] : update.add_properties)
+    if (auto it = run.properties.find(key); it != run.properties.end() && it->second != value)
+      return MakeError(Code::kConflict, "property.immutable",
+                       StrCat("property '", key, "' of run '", run.id, "' is '", it->second, "' already; properties cannot be changed"), StrCat("properties.", key));
+  for (const auto& [key, value] : update.set_tags) run.tags[key] = value;
+  for (const std::string& key : update.remove_tags) run.tags.erase(key);
+  for (const auto& [key, value] : update.add_properties) run.properties[key] = value;
+  if (run.tags.size() > 500 || run.properties.size() > 1000)
+    return MakeError(Code::kTooLarge, "run.too_many_tags", StrCat("run '", run.id, "' would have more than 500 tags or 1,000 properties"), "tags");
+  if (update.name) run.name = *update.name;
+  if (update.description) run.description = *update.description;
+  if (update.archived) run.archived = *update.archived;
+  run.changed = now;
+  return {};
+}
+
+Result<Json> Core::On(const Update& input, Time now) {
+  std::optional<Run> loaded;
+  TRY(Run * run, Find(input.run, loaded));
+  Run changed = *run;
+  TRY_VOID(ApplyUpdate(changed, input, now));
+  if (loaded) {
+    Stage(PutRun(changed, true));
+    staged_effects_.push_back(RunChanged{changed.id, true});
+  } else {
+    *run = changed;
+    Touch(*run, true);
+  }
+  return model::RunView(changed);
+}
+
+// A request of an agent that was overtaken by a later one says nothing that still holds.
+Result<void> Core::CheckSequence(NodeState& node, int64_t session, int64_t sequence) {
+  if (session < node.session || (session == node.session && sequence <= node.sequence))
+    return MakeError(Code::kConflict, "agent.stale", StrCat("node '", node.record.name, "' has sent a later request"), "sequence");
+  node.session = session;
+  node.sequence = sequence;
+  return {};
+}
+
+Result<Json> Core::On(const AgentHello& input, Time now) {
+  const model::Hello& hello = input.hello;
+  auto [it, fresh] = nodes_.try_emplace(hello.node);
+  NodeState& node = it->second;
+  if (!fresh && node.record.target != hello.target)
+    return MakeError(Code::kConflict, "node.exists", StrCat("node '", hello.node, "' belongs to target '", node.record.target, "'"), "node");
+  TRY_VOID(CheckSequence(node, hello.session, hello.sequence));
+  // A known node without a generation has lost its disk, and with it whatever it was given, told or not.
+  if (!fresh && hello.generation == 0) GiveUp(node, now);
+  model::NodeRecord record{hello.node, hello.target, fresh ? 1 : node.record.generation, hello.slots, hello.gpus};
+  if (fresh || record.slots != node.record.slots || record.gpus != node.record.gpus) {
+    node.record = record;
+    Stage(PutNode(record));
+  }
+  node.seen = now;
+  index_.SetNode({record.name, record.target, record.slots, record.gpus});
+  node.open = true;
+  index_.SetOpen(record.name, true);
+  Json reply = Json::MakeObject({{"generation", record.generation}, {"protocol", model::kProtocol}});
+  bool fenced = hello.generation != 0 && hello.generation != record.generation && settings_.plant != Plant::kFenceSkipped;
+  if (fenced) {
+    reply.Set("fenced", true);
+    return reply;
+  }
+  std::set<AttemptKey> inventory(hello.inventory.begin(), hello.inventory.end());
+  std::set<std::string> leased = leased_[hello.node];
+  for (const std::string& id : leased) {
+    Run& run = live_.at(id);
+    AttemptKey key{id, run.attempt().number};
+    if (inventory.count(key) || settings_.plant == Plant::kIgnoreVanished) continue;
+    Step(run, model::Vanished{}, now);
+  }
+  for (const AttemptKey& key : hello.inventory) {
+    auto lease = LeaseFor(key);
+    if (!lease || lease->node != hello.node) staged_effects_.push_back(Tell{hello.node, model::Forget{key}});
+  }
+  for (Effect& effect : Wanted(hello.node)) staged_effects_.push_back(std::move(effect));
+  return reply;
+}
+
+Result<Json> Core::On(const AgentReport& input, Time now) {
+  auto node = nodes_.find(input.node);
+  if (node == nodes_.end())
+    return MakeError(Code::kConflict, "agent.unknown", StrCat("node '", input.node, "' has not said hello"), "node");
+  if (input.generation != node->second.record.generation && settings_.plant != Plant::kFenceSkipped)
+    return MakeError(Code::kConflict, "agent.fenced",
+                     StrCat("node '", input.node, "' was given up on: its generation is ", node->second.record.generation, ", not ", input.generation), "generation");
+  TRY_VOID(CheckSequence(node->second, input.session, input.sequence));
+  node->second.seen = now;
+  auto current = [&](const AttemptKey& key) -> Run* {
+    auto it = live_.find(key.run);
+    if (it == live_.end()) return nullptr;
+    if (it->second.attempt().number != key.attempt && settings_.plant != Plant::kWrongExit) return nullptr;
+    const Lease* lease = LeaseOf(it->second.attempt().phase);
+    bool holds = lease && lease->node == input.node && lease->generation == input.generation;
+    if (!holds && settings_.plant != Plant::kFenceSkipped && settings_.plant != Plant::kTerminalNotFinal && settings_.plant != Plant::kWrongExit) return nullptr;
+    return &it->second;
+  };
+  for (const auto& [key, artifact] : input.artifacts)
+    if (current(key)) Stage(PutArtifact(artifact));
+  for (const auto& [key, update] : input.updates)
+    if (Run* run = current(key)) {
+      Run changed = *run;
+      if (ApplyUpdate(changed, update, now).ok()) {
+        *run = std::move(changed);
+        Touch(*run, true);
+      }
+    }
+  for (const model::AgentEvent& event : input.events) {
+    if (Run* run = current(event.key)) {
+      Step(*run, event.input, now);
+    } else {
+      staged_effects_.push_back(Tell{input.node, model::Forget{event.key}});
+    }
+  }
+  return Json::MakeObject({{"ok", true}});
+}
+
+Result<Json> Core::On(const MetricsChanged& input, Time) {
+  staged_.push_back(store::PutAttributes{"run", input.run, input.attributes});
+  return Json();
+}
+
+}  // namespace ferry::engine

@@ -1,0 +1,110 @@
+#include "engine/tables.h"
+
+#include "base/text.h"
+
+namespace ferry::engine {
+
+using model::Run;
+using store::Column;
+using store::ColumnType;
+using store::Value;
+
+Json ToJson(const Artifact& artifact) {
+  return Json::MakeObject({{"run", artifact.run},
+                           {"path", artifact.path},
+                           {"digest", artifact.digest.Hex()},
+                           {"size", artifact.size},
+                           {"time", artifact.time.micros}});
+}
+
+Result<Artifact> ArtifactFromJson(const Json& json) {
+  auto digest = Digest::FromHex(json.GetString("digest"));
+  if (!digest) return MakeError(Code::kInvalid, "artifact.digest", "an artifact's digest must be 64 hex digits", "digest");
+  return Artifact{json.GetString("run"), json.GetString("path"), *digest, static_cast<uint64_t>(json.GetInt("size")), Time{json.GetInt("time")}};
+}
+
+const std::vector<store::TableSpec>& Tables() {
+  static const std::vector<store::TableSpec> tables = {
+      {"run",
+       {{"created", ColumnType::kInt, false},
+        {"workspace", ColumnType::kText, false},
+        {"experiment", ColumnType::kText, false},
+        {"status", ColumnType::kText, false},
+        {"target", ColumnType::kText, false},
+        {"parent", ColumnType::kText, false},
+        {"archived", ColumnType::kInt, false},
+        {"user", ColumnType::kText, false},
+        {"number", ColumnType::kInt, false},
+        {"started", ColumnType::kInt, false},
+        {"ended", ColumnType::kInt, false},
+        {"name", ColumnType::kText, false},
+        {"type", ColumnType::kText, false},
+        {"live", ColumnType::kInt, false}},
+       {{"archived", "created"}, {"experiment", "created"}, {"status", "created"}, {"target", "created"}, {"parent", "created"}, {"live"}}},
+      {"experiment", {{"workspace", ColumnType::kText, true}, {"name", ColumnType::kText, false}, {"archived", ColumnType::kInt, false}}, {}},
+      {"workspace", {}, {}},
+      {"user", {}, {}},
+      {"token", {{"user", ColumnType::kText, true}}, {}},
+      {"node", {{"target", ColumnType::kText, true}}, {}},
+      {"artifact", {{"run", ColumnType::kText, true}}, {}},
+  };
+  return tables;
+}
+
+store::Put PutRun(const Run& run, bool everything) {
+  auto time = [](std::optional<Time> t) { return t ? Value(t->micros) : Value(); };
+  store::Put put;
+  put.table = "run";
+  put.document.key = run.id;
+  put.document.body = model::ToJson(run).Dump();
+  put.document.columns = {run.created.micros,
+                          run.workspace,
+                          run.experiment,
+                          std::string(model::StatusName(model::StatusOf(run))),
+                          run.target,
+                          run.parent.empty() ? Value() : Value(run.parent),
+                          int64_t{run.archived},
+                          run.user,
+                          run.number,
+                          time(model::StartedAt(run)),
+                          time(model::EndedAt(run)),
+                          run.name.empty() ? run.id : run.name,
+                          run.type,
+                          model::IsTerminal(run) ? Value() : Value(int64_t{1})};
+  if (everything) {
+    put.attribute_kinds = {"tag", "property", "parameter"};
+    for (const auto& [key, value] : run.tags) put.attributes.push_back({"tag", key, value});
+    for (const auto& [key, value] : run.properties) put.attributes.push_back({"property", key, value});
+    for (const auto& [key, value] : model::ParametersOf(run.spec)) {
+      put.attributes.push_back({"parameter", key, value});
+      if (auto number = ParseDouble(value)) put.attributes.back().value = *number;
+    }
+  }
+  return put;
+}
+
+store::Put PutArtifact(const Artifact& artifact) {
+  return {"artifact", {StrCat(artifact.run, "/", artifact.path), ToJson(artifact).Dump(), {artifact.run}}, {}, {}};
+}
+store::Put PutUser(const model::User& user) { return {"user", {user.name, model::ToJson(user).Dump(), {}}, {}, {}}; }
+store::Put PutToken(const model::Token& token) { return {"token", {token.id, model::ToJson(token).Dump(), {token.user}}, {}, {}}; }
+store::Put PutWorkspace(const model::Workspace& workspace) {
+  return {"workspace", {workspace.name, model::ToJson(workspace).Dump(), {}}, {}, {}};
+}
+store::Put PutExperiment(const model::Experiment& experiment) {
+  return {"experiment",
+          {ExperimentKey(experiment.workspace, experiment.name), model::ToJson(experiment).Dump(),
+           {experiment.workspace, experiment.name, int64_t{experiment.archived}}},
+          {},
+          {}};
+}
+store::Put PutNode(const model::NodeRecord& node) { return {"node", {node.name, model::ToJson(node).Dump(), {node.target}}, {}, {}}; }
+
+std::string ExperimentKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+
+Result<Run> RunFromDocument(const store::Document& document) {
+  TRY(Json json, ParseJson(document.body, "a run in the store"));
+  return model::RunFromJson(json);
+}
+
+}  // namespace ferry::engine

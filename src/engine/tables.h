@@ -1,0 +1,40 @@
+// The entities as documents of the store: table specifications and the way from a value to its row. Nothing here decides anything.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "model/access.h"
+#include "model/run.h"
+#include "store/store.h"
+
+namespace ferry::engine {
+
+// A file that a run produced, as the server keeps it.
+struct Artifact {
+  std::string run;
+  std::string path;  // "outputs/model.pkl"
+  Digest digest;
+  uint64_t size = 0;
+  Time time;
+};
+Json ToJson(const Artifact& artifact);
+Result<Artifact> ArtifactFromJson(const Json& json);
+
+const std::vector<store::TableSpec>& Tables();
+
+// `everything` rewrites tags, properties and parameters too; without it only the document and its columns change.
+store::Put PutRun(const model::Run& run, bool everything);
+store::Put PutArtifact(const Artifact& artifact);
+store::Put PutUser(const model::User& user);
+store::Put PutToken(const model::Token& token);
+store::Put PutWorkspace(const model::Workspace& workspace);
+store::Put PutExperiment(const model::Experiment& experiment);
+store::Put PutNode(const model::NodeRecord& node);
+std::string ExperimentKey(const std::string& workspace, const std::string& name);
+
+// The run in a document.
+Result<model::Run> RunFromDocument(const store::Document& document);
+
+}  // namespace ferry::engine

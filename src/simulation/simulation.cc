@@ -1,0 +1,526 @@
+#include "simulation/simulation.h"
+
+#include <cstdio>
+#include <deque>
+
+#include "base/text.h"
+#include "engine/tables.h"
+#include "simulation/world.h"
+#include "store/memory/memory_store.h"
+
+namespace ferry::simulation {
+
+using engine::Plant;
+using model::AttemptKey;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+namespace {
+
+class World {
+ public:
+  explicit World(const Options& options)
+      : options_(options), random_(options.seed), store_(store::OpenMemoryStore(engine::Tables())) {
+    settings_.node_grace = minutes(3);
+    settings_.node_quiet = seconds(40);
+    settings_.plant = options.plant;
+  }
+
+  Outcome Play() {
+    engine::Core setup(store_, settings_);
+    (void)setup.Apply(engine::CreateWorkspace{{"default", "", "", {}, {}}, true}, clock_.now());
+    (void)setup.Commit(clock_.now());
+    StartServer();
+    for (int i = 0; i < options_.nodes; ++i) {
+      SimNode& node = nodes_.emplace_back();
+      node.name = StrCat("n", i);
+      node.target = i == 0 ? "local" : "cluster";
+      node.slots = static_cast<int>(random_.Between(1, 3));
+    }
+    for (SimNode& node : nodes_) StartAgent(node);
+    faults_until_ = clock_.now() + minutes(random_.Between(5, 20));
+    for (int i = 0; i < options_.runs; ++i) {
+      std::string id = StrCat("run_", i);
+      clock_.After(seconds(random_.Between(0, 300)), [this, id] { ClientSubmit(id); });
+      if (random_.Chance(0.3)) clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientCancel(id); });
+      if (random_.Chance(0.2)) clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientEvict(id); });
+    }
+    ScheduleFault();
+    ScheduleTick();
+    Time give_up = faults_until_ + std::chrono::hours(8);
+    while (outcome_.ok && clock_.now() < give_up && !AtRest()) {
+      if (!clock_.Step()) break;
+      ++outcome_.steps;
+    }
+    if (outcome_.ok) CheckEnd();
+    return outcome_;
+  }
+
+ private:
+  void Trace(const std::string& text) {
+    if (options_.trace) std::fprintf(stderr, "%s %s\n", FormatTime(clock_.now()).c_str(), text.c_str());
+  }
+  void Violation(const std::string& text) {
+    if (!outcome_.ok) return;
+    outcome_.ok = false;
+    outcome_.violation = StrCat("seed ", options_.seed, " at ", FormatTime(clock_.now()), ": ", text);
+    Trace(StrCat("VIOLATION ", text));
+  }
+  bool Faulty() const { return clock_.now() < faults_until_; }
+  Duration Delay() { return milliseconds(random_.Between(1, 40)); }
+
+  // What the script of an attempt does: the same whenever it is asked.
+  model::Exit ScriptExit(const AttemptKey& key) const {
+    Random r(HashOf(key));
+    model::Exit exit;
+    if (r.Chance(0.3)) exit.code = static_cast<int>(r.Between(1, 100));
+    return exit;
+  }
+  Duration ScriptTime(const AttemptKey& key) const {
+    Random r(HashOf(key) + 1);
+    return r.Chance(0.1) ? minutes(r.Between(4, 10)) : seconds(r.Between(0, 90));
+  }
+  uint64_t HashOf(const AttemptKey& key) const { return std::hash<std::string>()(StrCat(key.run, "/", key.attempt, "/", options_.seed)); }
+
+  // --- the server
+  void StartServer() {
+    core_ = std::make_unique<engine::Core>(store_, settings_);
+    if (!core_->Recover(clock_.now()).ok()) Violation("the server could not recover");
+    ++server_incarnation_;
+    for (SimNode& node : nodes_) node.welcomed = false;
+    DoEffects();
+  }
+
+  void Crash(const char* where) {
+    Trace(StrCat("server crashes ", where));
+    ++outcome_.crashes;
+    inbox_.clear();
+    StartServer();
+  }
+
+  using Reply = std::function<void(const Result<Json>&)>;
+  void ToServer(engine::Input input, Reply reply) {
+    inbox_.push_back({std::move(input), std::move(reply)});
+    if (inbox_.size() == 1) clock_.After(milliseconds(1), [this] { ServerStep(); });
+  }
+
+  void ServerStep() {
+    if (inbox_.empty()) return;
+    auto batch = std::exchange(inbox_, {});
+    if (Faulty() && random_.Chance(0.01)) return Crash("before a batch");
+    std::vector<std::pair<Reply, Result<Json>>> replies;
+    for (auto& [input, reply] : batch) {
+      auto result = core_->Apply(input, clock_.now());
+      replies.emplace_back(reply, std::move(result));
+    }
+    bool failed = Faulty() && random_.Chance(0.03);
+    if (failed) store_.FailNext();
+    bool crash_early = Faulty() && random_.Chance(0.01);
+    if (crash_early) {
+      if (options_.plant == Plant::kActBeforeCommit) {
+        store_.FailNext();
+        (void)core_->Commit(clock_.now());
+        DoEffects();
+      }
+      return Crash("before a commit");
+    }
+    auto committed = core_->Commit(clock_.now());
+    ++outcome_.commits;
+    CheckStore();
+    if (!committed.ok()) {
+      CheckMemory();
+      if (options_.plant == Plant::kActBeforeCommit) DoEffects();
+      for (auto& [reply, result] : replies) reply(committed.error());
+      DoEffects();
+      return;
+    }
+    if (Faulty() && random_.Chance(0.01)) return Crash("after a commit");
+    for (auto& [reply, result] : replies) reply(result);
+    DoEffects();
+  }
+
+  void DoEffects() {
+    for (engine::Effect& effect : core_->TakeEffects()) {
+      auto* tell = std::get_if<engine::Tell>(&effect);
+      if (!tell) continue;
+      for (SimNode& node : nodes_)
+        if (node.name == tell->node) SendToAgent(node, tell->message);
+    }
+  }
+
+  void ScheduleTick() {
+    clock_.After(seconds(5), [this] {
+      ToServer(engine::Tick{}, [](const Result<Json>&) {});
+      ScheduleTick();
+    });
+  }
+
+  // --- the network
+  bool Cut(const SimNode& node) const { return clock_.now() < node.cut_until; }
+  bool Lost(const SimNode& node) {
+    bool lost = Cut(node) || (Faulty() && random_.Chance(0.05));
+    outcome_.lost_messages += lost;
+    return lost;
+  }
+
+  void SendToAgent(SimNode& node, const model::AgentMessage& message) {
+    if (Lost(node)) return;
+    int copies = Faulty() && random_.Chance(0.05) ? 2 : 1;
+    uint64_t incarnation = node.incarnation;
+    for (int i = 0; i < copies; ++i)
+      clock_.After(i == 0 ? Delay() : seconds(random_.Between(1, 30)), [this, &node, message, incarnation] {
+        if (node.agent && node.incarnation == incarnation) Do(node, node.agent->OnMessage(message));
+      });
+  }
+
+  // One request of an agent at a time; an unanswered one is given up after a while and the connection counts as lost.
+  void FromAgent(SimNode& node, engine::Input input, std::function<void(const Result<Json>&)> answered) {
+    node.waiting = true;
+    uint64_t incarnation = node.incarnation;
+    auto done = std::make_shared<bool>(false);
+    clock_.After(seconds(10), [this, &node, incarnation, done] {
+      if (*done || node.incarnation != incarnation || !node.agent) return;
+      *done = true;
+      node.waiting = false;
+      node.welcomed = false;
+      AgentTurn(node);
+    });
+    auto reply = [this, &node, incarnation, done, answered](const Result<Json>& result) {
+      if (Lost(node)) return;
+      clock_.After(Delay(), [this, &node, incarnation, done, answered, result] {
+        if (*done || node.incarnation != incarnation || !node.agent) return;
+        *done = true;
+        node.waiting = false;
+        answered(result);
+        AgentTurn(node);
+      });
+    };
+    if (Lost(node)) return;
+    uint64_t server = server_incarnation_;
+    clock_.After(Delay(), [this, input, reply, server] {
+      if (server == server_incarnation_) ToServer(input, reply);
+    });
+    if (Faulty() && random_.Chance(0.03))
+      clock_.After(seconds(random_.Between(1, 60)), [this, input, server] {
+        if (server == server_incarnation_) ToServer(input, [](const Result<Json>&) {});
+      });
+  }
+
+  // --- agents
+  void StartAgent(SimNode& node) {
+    ++node.incarnation;
+    node.agent = std::make_unique<agent::Core>(
+        agent::CoreFaults{options_.plant == Plant::kAgentForgetsEarly, options_.plant == Plant::kAgentLosesEvents});
+    node.session = clock_.now().micros + static_cast<int64_t>(node.incarnation);
+    node.sequence = 0;
+    node.waiting = node.welcomed = false;
+    std::vector<agent::Remains> remains;
+    for (auto& [key, r] : node.disk) remains.push_back(r);
+    Do(node, node.agent->Adopt(remains, node.generation));
+    AgentTurn(node);
+    Heartbeat(node, node.incarnation);
+  }
+
+  void Heartbeat(SimNode& node, uint64_t incarnation) {
+    clock_.After(seconds(15), [this, &node, incarnation] {
+      if (node.incarnation != incarnation || !node.agent) return;
+      node.welcomed = false;
+      AgentTurn(node);
+      Heartbeat(node, incarnation);
+    });
+  }
+
+  void AgentTurn(SimNode& node) {
+    if (!node.agent || node.waiting) return;
+    if (!node.welcomed) {
+      model::Hello hello{node.name, node.target, node.generation, node.slots, {}, node.agent->Inventory(), node.session, ++node.sequence};
+      FromAgent(node, engine::AgentHello{hello}, [this, &node](const Result<Json>& result) {
+        if (!result.ok()) return;
+        node.welcomed = true;
+        node.generation = result->GetInt("generation");
+        Do(node, node.agent->OnWelcome(node.generation, result->GetBool("fenced")));
+      });
+      return;
+    }
+    auto events = node.agent->Pending();
+    if (events.empty()) return;
+    node.agent->OnSent();
+    engine::AgentReport report{node.name, node.generation, node.session, ++node.sequence, events, {}, {}};
+    FromAgent(node, report, [this, &node, events](const Result<Json>& result) {
+      if (!result.ok()) {
+        node.welcomed = false;
+        return;
+      }
+      Do(node, node.agent->OnAnswered(events));
+    });
+  }
+
+  void Do(SimNode& node, const std::vector<agent::Action>& actions) {
+    for (const agent::Action& action : actions) {
+      uint64_t incarnation = node.incarnation;
+      auto later = [this, &node, incarnation](Duration delay, std::function<std::vector<agent::Action>(agent::Core&)> what) {
+        clock_.After(delay, [this, &node, incarnation, what] {
+          if (node.incarnation != incarnation || !node.agent) return;
+          Do(node, what(*node.agent));
+          AgentTurn(node);
+        });
+      };
+      if (auto* keep = std::get_if<agent::Keep>(&action)) {
+        node.disk[keep->assign.key] = {keep->assign, false, std::nullopt, std::nullopt, false};
+        AttemptKey key = keep->assign.key;
+        later(milliseconds(1), [key](agent::Core& core) { return core.OnKept(key); });
+      } else if (auto* prepare = std::get_if<agent::Prepare>(&action)) {
+        AttemptKey key = prepare->key;
+        clock_.After(milliseconds(random_.Between(5, 3000)), [this, &node, incarnation, key] {
+          if (node.incarnation != incarnation || !node.agent || !node.agent->Holds(key)) return;
+          if (node.agent->Stopping(key)) {
+            Do(node, node.agent->OnFailed(key, {model::EndReason::kCanceled, "stopped while preparing"}));
+          } else if (random_.Chance(0.03)) {
+            model::PrepareFailed failure{model::EndReason::kPreparationFailed, "simulated"};
+            node.disk[key].failed = failure;
+            Do(node, node.agent->OnFailed(key, failure));
+          } else {
+            Launch(node, key);
+            Do(node, node.agent->OnStarted(key));
+          }
+          AgentTurn(node);
+        });
+      } else if (auto* kill = std::get_if<agent::Kill>(&action)) {
+        node.disk[kill->key].stop = true;
+        End(node, kill->key, true);
+      } else if (auto* collect = std::get_if<agent::Collect>(&action)) {
+        AttemptKey key = collect->key;
+        later(milliseconds(random_.Between(1, 500)), [key](agent::Core& core) { return core.OnCollected(key); });
+      } else if (auto* remove = std::get_if<agent::Remove>(&action)) {
+        End(node, remove->key, true);
+        node.processes.erase(remove->key);
+        node.disk.erase(remove->key);
+      }
+    }
+  }
+
+  void Launch(SimNode& node, const AttemptKey& key) {
+    if (node.disk[key].launched) return;
+    node.disk[key].launched = true;
+    int64_t generation = node.disk[key].assign.generation;
+    CheckLaunch(node, key, generation);
+    node.processes[key] = {generation, true, false};
+    started_.insert(key);
+    Trace(StrCat(node.name, " starts ", key.Name()));
+    clock_.After(ScriptTime(key), [this, &node, key] { End(node, key, false); });
+  }
+
+  // The process ends by itself or is killed; its supervisor writes the record.
+  void End(SimNode& node, const AttemptKey& key, bool killed) {
+    auto it = node.processes.find(key);
+    if (it == node.processes.end() || !it->second.alive) return;
+    it->second.alive = false;
+    model::Exit exit = ScriptExit(key);
+    if (killed) {
+      exit = {};
+      exit.signal = 15;
+    }
+    exits_[key] = exit;
+    node.disk[key].exit = exit;
+    Trace(StrCat(node.name, killed ? " kills " : " ends ", key.Name()));
+    if (node.agent) {
+      Do(node, node.agent->OnExited(key, exit));
+      AgentTurn(node);
+    }
+  }
+
+  // --- clients
+  model::Run Wanted(const std::string& id) const {
+    model::Run run;
+    run.id = id;
+    run.workspace = "default";
+    run.experiment = "e";
+    run.target = std::hash<std::string>()(id) % 2 ? "local" : "cluster";
+    run.spec.script = "train.py";
+    run.spec.max_attempts = 20;
+    run.request = StrCat("request of ", id);
+    return run;
+  }
+
+  // Sends until it is acknowledged, as a client does; sometimes twice.
+  void ClientSubmit(const std::string& id) {
+    auto acknowledged = [this, id](const Result<Json>& result) {
+      if (!result.ok()) return;
+      acknowledged_.insert(id);
+      if (result->GetBool("created")) {
+        if (created_.count(id)) Violation(StrCat("run ", id, " was created twice"));
+        created_.insert(id);
+      }
+    };
+    if (!(Faulty() && random_.Chance(0.1))) ToServer(engine::Submit{Wanted(id)}, acknowledged);
+    if (random_.Chance(0.1)) ToServer(engine::Submit{Wanted(id)}, acknowledged);
+    clock_.After(seconds(random_.Between(5, 20)), [this, id] {
+      if (!acknowledged_.count(id)) ClientSubmit(id);
+    });
+    if (random_.Chance(0.1)) clock_.After(seconds(random_.Between(30, 200)), [this, id, acknowledged] { ToServer(engine::Submit{Wanted(id)}, acknowledged); });
+  }
+
+  void ClientCancel(const std::string& id) {
+    ToServer(engine::Cancel{id}, [this, id](const Result<Json>& result) {
+      if (result.ok()) canceled_.insert(id);
+    });
+  }
+  void ClientEvict(const std::string& id) {
+    ToServer(engine::Evict{id}, [](const Result<Json>&) {});
+  }
+
+  // --- faults
+  void ScheduleFault() {
+    clock_.After(seconds(random_.Between(2, 60)), [this] {
+      if (!Faulty()) {
+        for (SimNode& node : nodes_) {
+          node.cut_until = {};
+          if (!node.agent) StartAgent(node);
+        }
+        return;
+      }
+      SimNode& node = nodes_[static_cast<size_t>(random_.Between(0, static_cast<int64_t>(nodes_.size()) - 1))];
+      switch (random_.Between(0, 5)) {
+        case 0:
+          Trace(StrCat("agent of ", node.name, " is killed"));
+          node.agent.reset();
+          ++node.incarnation;
+          clock_.After(seconds(random_.Between(1, 60)), [this, &node] {
+            if (!node.agent) StartAgent(node);
+          });
+          break;
+        case 1:
+          node.cut_until = clock_.now() + seconds(random_.Between(5, 60));
+          Trace(StrCat(node.name, " is cut off"));
+          break;
+        case 2:  // longer than the grace: it will be given up on while its scripts go on
+          node.cut_until = clock_.now() + minutes(random_.Between(2, 8));
+          Trace(StrCat(node.name, " is cut off for long"));
+          break;
+        case 3:
+          Trace(StrCat(node.name, " is lost with its disk"));
+          node.agent.reset();
+          ++node.incarnation;
+          for (auto& [key, process] : node.processes) process.alive = false;
+          node.processes.clear();
+          node.disk.clear();
+          node.generation = 0;
+          clock_.After(seconds(random_.Between(1, 300)), [this, &node] {
+            if (!node.agent) StartAgent(node);
+          });
+          break;
+        default: Crash("at any moment"); break;
+      }
+      ScheduleFault();
+    });
+  }
+
+  // --- what must always hold
+  std::map<std::string, model::Run> Stored() {
+    std::map<std::string, model::Run> runs;
+    store::Query query{"run", {}, {{"", "key"}, false}, {}, 10000};
+    auto page = store_.Find(query);
+    for (const store::Document& document : page->documents) {
+      auto run = engine::RunFromDocument(document);
+      if (run.ok()) runs[document.key] = *run;
+    }
+    return runs;
+  }
+
+  void CheckStore() {
+    auto runs = Stored();
+    for (const std::string& id : acknowledged_)
+      if (!runs.count(id)) Violation(StrCat("acknowledged run ", id, " is lost"));
+    for (const auto& [id, run] : runs) {
+      for (size_t i = 0; i + 1 < run.attempts.size(); ++i)
+        if (!model::IsEnded(run.attempts[i])) Violation(StrCat("run ", id, " has two live attempts"));
+      if (auto before = ended_.find(id); before != ended_.end() && !(before->second == run.attempts))
+        Violation(StrCat("run ", id, " changed after it had ended"));
+      if (model::IsTerminal(run)) {
+        ended_.emplace(id, run.attempts);
+      } else {
+        auto live = core_->live().find(id);
+        if (live != core_->live().end() && core_->Explain(id, clock_.now()).empty()) Violation(StrCat("run ", id, " waits for no reason"));
+      }
+      for (const model::Attempt& attempt : run.attempts)
+        if (auto* ended = std::get_if<model::Ended>(&attempt.phase); ended && ended->exit) {
+          auto world = exits_.find(AttemptKey{id, attempt.number});
+          if (world == exits_.end() || !(world->second == *ended->exit))
+            Violation(StrCat("attempt ", attempt.number, " of run ", id, " records an exit that its script did not have"));
+        }
+    }
+  }
+
+  // After a failed commit memory must equal the store.
+  void CheckMemory() {
+    auto runs = Stored();
+    for (const auto& [id, run] : core_->live()) {
+      auto it = runs.find(id);
+      if (it == runs.end() || !(it->second.attempts == run.attempts)) Violation(StrCat("memory and store differ on run ", id, " after a failed commit"));
+    }
+  }
+
+  void CheckLaunch(const SimNode& node, const AttemptKey& key, int64_t generation) {
+    auto runs = Stored();
+    auto it = runs.find(key.run);
+    if (it == runs.end()) return Violation(StrCat(key.Name(), " was started but no such run is committed"));
+    const model::Run& run = it->second;
+    if (run.attempts.size() < static_cast<size_t>(key.attempt) || std::holds_alternative<model::Queued>(run.attempts[static_cast<size_t>(key.attempt) - 1].phase))
+      return Violation(StrCat(key.Name(), " was started but is not committed as placed"));
+    if (started_.count(key)) Violation(StrCat(key.Name(), " was started twice"));
+    auto record = store_.Get("node", node.name);
+    for (const SimNode& other : nodes_)
+      for (const auto& [k, process] : other.processes) {
+        if (k.run != key.run || !process.alive) continue;
+        auto document = store_.Get("node", other.name);
+        int64_t current = (*document) ? model::NodeFromJson(*ParseJson((*document)->body)).generation : 0;
+        if (process.generation == current) Violation(StrCat(key.Name(), " was started while ", k.Name(), " runs on ", other.name, ", which is not fenced"));
+      }
+    int running = 1;
+    for (const auto& [k, process] : node.processes) running += process.alive && process.generation == generation;
+    if (running > node.slots) Violation(StrCat("node ", node.name, " runs ", running, " scripts in ", node.slots, " slots"));
+  }
+
+  bool AtRest() {
+    if (Faulty() || acknowledged_.size() < static_cast<size_t>(options_.runs)) return false;
+    if (!core_->live().empty()) return false;
+    for (const SimNode& node : nodes_)
+      if (!node.agent || !node.disk.empty()) return false;
+    return true;
+  }
+
+  void CheckEnd() {
+    CheckStore();
+    auto runs = Stored();
+    for (const auto& [id, run] : runs) {
+      if (!model::IsTerminal(run)) Violation(StrCat("run ", id, " never ended: ", core_->Explain(id, clock_.now())));
+      if (canceled_.count(id) && model::StatusOf(run) != model::Status::kCanceled)
+        Violation(StrCat("run ", id, " was acknowledged as canceled and ended as ", model::StatusName(model::StatusOf(run))));
+    }
+    for (const SimNode& node : nodes_)
+      if (!node.disk.empty()) Violation(StrCat("node ", node.name, " never forgot ", node.disk.begin()->first.Name()));
+  }
+
+  Options options_;
+  Random random_;
+  Clock clock_;
+  FaultyStore store_;
+  engine::CoreSettings settings_;
+  std::unique_ptr<engine::Core> core_;
+  uint64_t server_incarnation_ = 0;
+  std::vector<std::pair<engine::Input, Reply>> inbox_;
+  std::deque<SimNode> nodes_;
+  Time faults_until_;
+  Outcome outcome_;
+  std::set<std::string> acknowledged_, created_, canceled_;
+  std::map<std::string, std::vector<model::Attempt>> ended_;
+  std::set<AttemptKey> started_;
+  std::map<AttemptKey, model::Exit> exits_;
+};
+
+}  // namespace
+
+Outcome Simulate(const Options& options) { return World(options).Play(); }
+
+}  // namespace ferry::simulation
