@@ -24,7 +24,7 @@ Run Sample() {
 }
 
 TEST(Run, JsonRoundTrip) {
-  Run run = Sample();
+  model::Run run = Sample();
   run.cancel_asked = Time{5};
   run.archived = true;
   auto back = RunFromJson(*ParseJson(ToJson(run).Dump()));
@@ -33,7 +33,7 @@ TEST(Run, JsonRoundTrip) {
 }
 
 TEST(Run, StatusFollowsThePhase) {
-  Run run = Sample();
+  model::Run run = Sample();
   Lease lease{"local", 1};
   auto status = [&](Phase phase) {
     run.attempts.back().phase = std::move(phase);
@@ -52,7 +52,7 @@ TEST(Run, StatusFollowsThePhase) {
 }
 
 TEST(Run, StagesHaveClocksAndCauses) {
-  Run run = Sample();
+  model::Run run = Sample();
   Attempt& a = run.attempts.back();
   a.entered[0] = Time{1};
   Advance(a, Place{{"n", 1}}, Time{10});
