@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include "base/result.h"
@@ -52,6 +53,13 @@ Digest HashBytes(std::string_view bytes) {
   Sha256 hash;
   hash.Update(bytes);
   return hash.Finish();
+}
+
+std::string HmacHex(std::string_view key, std::string_view text) {
+  Digest digest;
+  HMAC(Algorithm(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+       digest.bytes.data(), nullptr);
+  return digest.Hex();
 }
 
 std::string RandomHex(size_t count) {

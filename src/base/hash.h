@@ -41,6 +41,8 @@ class Sha256 {
 };
 
 Digest HashBytes(std::string_view bytes);
+// HMAC-SHA-256, hex.
+std::string HmacHex(std::string_view key, std::string_view text);
 // `count` bytes from the system's random source, as hex: tokens and ids.
 std::string RandomHex(size_t count);
 // Compares without telling by its timing where the first difference is.
