@@ -8,6 +8,11 @@
 // Asserts inside Boost are about its callers; a peer's bytes must never end the process.
 #define BOOST_DISABLE_ASSERTS
 
+#ifdef __SANITIZE_THREAD__
+// The thread sanitizer knows no fences; the locks of Asio order everything here without them.
+#define BOOST_ASIO_DISABLE_FENCED_BLOCK
+#endif
+
 #ifdef __GNUC__
 // GCC 12 does not see that a coroutine frame's operator new and delete belong together.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
