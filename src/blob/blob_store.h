@@ -1,5 +1,5 @@
 // Content-addressed bytes, named by their SHA-256. Implemented by blob/files (an S3-style store can be added beside it);
-// blob/conformance_test.cc proves each. Safe to call from several threads.
+// blob/conformance.h proves each. Safe to call from several threads.
 #pragma once
 
 #include <cstdint>
@@ -45,12 +45,12 @@ class BlobStore {
   virtual Result<std::unique_ptr<PackSink>> AddPack() = 0;
 
   // Resumable upload of one large blob: appends `bytes` at `offset` of the partial upload of `digest`. An offset that is not the size so
-  // far is kConflict "blob.offset" (ask Partial). Survives restarts of the server.
+  // far is kConflict "blob.offset" (ask Partial). Survives restarts of the server. Parts of a blob that is already here are dropped.
   virtual Result<void> AddPart(const Digest& digest, uint64_t offset, std::string_view bytes) = 0;
-  // How many bytes of the upload are here. 0 when nothing is.
+  // How many bytes of the upload are here. 0 when nothing is; all of them when the blob is.
   virtual Result<uint64_t> Partial(const Digest& digest) = 0;
   // Ends it: verifies size and hash, publishes atomically and durably. A wrong hash is kInvalid "blob.corrupt" and drops the partial upload.
-  // A blob that is already here is success.
+  // An upload that is still shorter is kConflict "blob.offset" and stays. A blob that is already here is success.
   virtual Result<void> FinishParts(const Digest& digest, uint64_t size) = 0;
 
   // kNotFound "blob.not_found".

@@ -21,7 +21,21 @@ inline constexpr size_t kRecordHead = 40;
 // `digest` is trusted here and verified by the reader.
 void AppendRecord(std::string& out, const Digest& digest, std::string_view raw);
 
+// The fixed part of a record.
+struct RecordHead {
+  Digest digest;
+  uint32_t stored = 0;
+  uint32_t raw = 0;
+};
+
+// Reads a head and checks its bounds. kInvalid "blob.corrupt". REQUIRES: bytes.size() >= kRecordHead.
+Result<RecordHead> ReadRecordHead(std::string_view bytes);
+
+// The verified raw bytes of one record: a view into `stored`, or into `buffer`, which is grown and reused. kInvalid "blob.corrupt".
+Result<std::string_view> UnpackRecord(const RecordHead& head, std::string_view stored, std::string& buffer);
+
 // Reads a pack from any cut of its bytes and verifies each blob's hash. Bounded memory: one record.
+// After a failure every further call fails.
 class PackParser {
  public:
   // Called for each whole, verified record with the raw bytes and the record exactly as it was in the stream.
@@ -32,9 +46,14 @@ class PackParser {
   Result<void> Finish();
 
  private:
+  Result<void> Consume(std::string_view bytes);
+  Result<void> Deliver(const RecordHead& head, std::string_view record);
+
   OnBlob on_blob_;
-  std::string pending_;
+  std::string pending_;  // the beginning of a record whose rest is not here yet
+  std::string raw_;      // decompressed bytes of the record at hand
   bool begun_ = false;
+  bool failed_ = false;
 };
 
 }  // namespace ferry::blob

@@ -25,7 +25,7 @@ Error ErrnoError(int error, std::string_view doing, std::string_view path) {
   switch (error) {
     case ENOENT: case ENOTDIR: return MakeError(Code::kNotFound, "file.not_found", message);
     case EACCES: case EPERM: case EROFS: return MakeError(Code::kForbidden, "file.denied", message);
-    case ENOSPC: case EDQUOT: return MakeError(Code::kExhausted, "file.disk_full", message);
+    case ENOSPC: case EDQUOT: case EFBIG: return MakeError(Code::kExhausted, "file.disk_full", message);
     case EEXIST: case ENOTEMPTY: return MakeError(Code::kConflict, "file.exists", message);
     default: return MakeError(Code::kInternal, "file.io", message);
   }
