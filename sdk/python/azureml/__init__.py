@@ -1,0 +1,1 @@
+"""The Azure ML SDK v1 names, served by Ferry."""

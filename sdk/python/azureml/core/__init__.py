@@ -1,0 +1,28 @@
+"""The names scripts import from ``azureml.core``. Each is loaded when it is first used, so that the import itself is free."""
+
+from __future__ import annotations
+
+VERSION = "1.60.0"
+__version__ = VERSION
+
+# Name -> module that defines it.
+_HOMES = {
+    "Run": "azureml.core.run",
+}
+
+__all__ = ["VERSION", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'azureml.core' has no attribute '{name}'")
+    import importlib
+
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
