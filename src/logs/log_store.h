@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +24,7 @@ class Subscription {
   virtual ~Subscription() = default;
 };
 
+// A run's name is one safe path part, a stream's a safe path (IsSafePath); others are kInvalid "log.bad_name".
 class LogStore {
  public:
   static Result<std::unique_ptr<LogStore>> Open(std::string folder);
@@ -42,7 +44,8 @@ class LogStore {
   // The streams of a run, ordered by name. A run without logs has none.
   virtual Result<std::vector<StreamInfo>> Streams(const std::string& run) = 0;
 
-  // Calls `callback` soon after a stream of the run grew (any stream), from the appending thread: it must only wake somebody.
+  // Calls `callback` soon after a stream of the run grew (any stream), from the appending thread: it must only wake somebody, and
+  // neither begin nor end a subscription. Once the subscription is destroyed the callback is not running and never runs again.
   virtual std::unique_ptr<Subscription> Follow(const std::string& run, std::function<void()> callback) = 0;
 
   // Removes a run's logs. Unknown runs are success.
@@ -50,7 +53,7 @@ class LogStore {
 };
 
 // Whether a name may be used as a stream or artifact path: relative, no empty, "." or ".." part, no control character,
-// at most 1,024 bytes.
+// at most 255 bytes a part and 1,024 in all.
 bool IsSafePath(std::string_view path);
 
 }  // namespace ferry::logs

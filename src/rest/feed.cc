@@ -132,13 +132,19 @@ void Feed::Run() {
     }
     if (Steady::now() >= heartbeat) {
       heartbeat = Steady::now() + std::chrono::seconds(15);
+      std::list<Topic> ended;
       std::lock_guard lock(mutex_);
       for (auto& [run, topic] : topics_)
         for (Follower& follower : topic.followers) follower.gone |= !follower.stream->Write(": still here\n\n");
       std::erase_if(watchers_, [](const auto& stream) { return !stream->Write(": still here\n\n"); });
       for (auto it = topics_.begin(); it != topics_.end();) {
         std::erase_if(it->second.followers, [](const Follower& f) { return f.gone; });
-        it = it->second.followers.empty() ? topics_.erase(it) : std::next(it);
+        if (!it->second.followers.empty()) {
+          ++it;
+          continue;
+        }
+        ended.push_back(std::move(it->second));
+        it = topics_.erase(it);
       }
     }
     // Many followers: let a little gather between rounds, so that each gets fewer, larger pieces.
@@ -153,7 +159,6 @@ void Feed::Pump(const std::string& id) {
     std::lock_guard lock(mutex_);
     auto it = topics_.find(id);
     if (it == topics_.end()) return;
-    if (!it->second.subscription) it->second.subscription = logs_.Follow(id, [this, id] { Wake(id); });
     followers.swap(it->second.followers);
     metrics_dirty = std::exchange(it->second.metrics_dirty, false);
   }
@@ -165,16 +170,33 @@ void Feed::Pump(const std::string& id) {
       run = std::move(*parsed);
       view = model::RunView(*run).Dump();
     }
+  if (run) {
+    int attempt = run->attempt().number;
+    bool subscribed;
+    {
+      std::lock_guard lock(mutex_);
+      subscribed = topics_[id].subscriptions.count(attempt) > 0;
+    }
+    if (!subscribed) {
+      auto subscription = logs_.Follow(model::AttemptKey{id, attempt}.Name(), [this, id] { Wake(id); });
+      std::lock_guard lock(mutex_);
+      topics_[id].subscriptions[attempt] = std::move(subscription);
+    }
+  }
   Topic scratch;
   scratch.metrics_dirty = metrics_dirty;
   std::map<std::string, std::string> cache;
   for (auto it = followers.begin(); it != followers.end();)
     it = PumpOne(scratch, *it, run ? &*run : nullptr, view, cache) ? std::next(it) : followers.erase(it);
+  Topic ended;
   std::lock_guard lock(mutex_);
   auto it = topics_.find(id);
   if (it == topics_.end()) return;
   it->second.followers.splice(it->second.followers.begin(), followers);
-  if (it->second.followers.empty()) topics_.erase(it);
+  if (it->second.followers.empty()) {
+    ended.subscriptions.swap(it->second.subscriptions);
+    topics_.erase(it);
+  }
 }
 
 bool Feed::PumpOne(Topic& topic, Follower& follower, const model::Run* run, const std::string& view, std::map<std::string, std::string>& cache) {

@@ -61,7 +61,8 @@ class Feed {
   };
   struct Topic {
     std::list<Follower> followers;
-    std::unique_ptr<logs::Subscription> subscription;
+    // By attempt. Made and destroyed without the lock: the log store calls back under its own.
+    std::map<int, std::unique_ptr<logs::Subscription>> subscriptions;
     bool metrics_dirty = false;
   };
   void Wake(const std::string& run);

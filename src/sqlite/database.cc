@@ -13,6 +13,8 @@ namespace {
 
 // Statements kept prepared per connection.
 constexpr size_t kIdleStatements = 48;
+// SQLite's instructions between two looks at the limit of LimitWork.
+constexpr int kWorkStep = 1000;
 
 }  // namespace
 
@@ -128,6 +130,7 @@ Error Database::MakeFailure(int code, std::string_view doing) const {
   int system = errno;
   if (handle_ && sqlite3_system_errno(handle_)) system = sqlite3_system_errno(handle_);
   std::string message = StrCat("cannot ", doing, " the database ", path_, ": ", handle_ ? sqlite3_errmsg(handle_) : sqlite3_errstr(code));
+  if ((code & 0xFF) == SQLITE_INTERRUPT) return MakeError(Code::kTimeout, StrCat(settings_.slug, ".interrupted"), std::move(message));
   bool io = (code & 0xFF) == SQLITE_IOERR;
   if ((code & 0xFF) == SQLITE_FULL || (io && (system == ENOSPC || system == EDQUOT || system == EFBIG)))
     return MakeError(Code::kExhausted, StrCat(settings_.slug, ".full"), StrCat("the disk is full: ", message));
@@ -175,6 +178,13 @@ Result<int64_t> Database::QueryInt(std::string_view sql) {
   TRY(Statement statement, Prepare(sql));
   TRY(bool row, statement.Step());
   return row ? statement.Int(0) : 0;
+}
+
+void Database::LimitWork(int64_t instructions) {
+  work_left_ = instructions;
+  if (instructions == 0) return sqlite3_progress_handler(handle_, 0, nullptr, nullptr);
+  auto spend = [](void* left) -> int { return (*static_cast<int64_t*>(left) -= kWorkStep) < 0; };
+  sqlite3_progress_handler(handle_, kWorkStep, spend, &work_left_);
 }
 
 int64_t Database::Changes() const { return sqlite3_changes64(handle_); }

@@ -87,6 +87,10 @@ class Database {
   // The first column of the first row as a number; 0 without a row.
   Result<int64_t> QueryInt(std::string_view sql);
 
+  // From now on statements end with kTimeout "<slug>.interrupted" once they have run this many of SQLite's instructions together
+  // (about ten million a second), give or take a thousand. 0: no limit.
+  void LimitWork(int64_t instructions);
+
   // Rows changed by the latest statement.
   int64_t Changes() const;
   // Whether a transaction is open.
@@ -107,6 +111,7 @@ class Database {
   std::string path_;
   Settings settings_;
   sqlite3* handle_ = nullptr;
+  int64_t work_left_ = 0;
   std::list<Idle> idle_;  // latest used first
   std::unordered_map<std::string_view, std::list<Idle>::iterator> by_sql_;
 };

@@ -1,5 +1,5 @@
 // Metadata: documents in tables, with typed columns and open-ended attributes that can be searched.
-// Implemented by store/memory and store/sqlite (store/postgres later); store/conformance_test.cc proves each of them.
+// Implemented by store/memory and store/sqlite (store/postgres later); store/conformance.h proves each of them.
 // Entities are plain code over this seam (model/): a new entity is a new TableSpec and touches no backend.
 //
 // Threads: Commit is called by one thread (the engine's); Get, Find and Count by any number at once. Readers see committed
@@ -19,7 +19,7 @@
 
 namespace ferry::store {
 
-// A cell: absent, a number or a text. Times are whole microseconds, booleans 0 and 1.
+// A cell: absent, a number or a text. Times are whole microseconds, booleans 0 and 1. A NaN is kept as absent.
 using Value = std::variant<std::monostate, int64_t, double, std::string>;
 
 enum class ColumnType { kInt, kReal, kText };
@@ -40,6 +40,7 @@ struct TableSpec {
 };
 
 // Open-ended searchable values of a document, by kind and name: ("tag", "team"), ("metric.latest", "accuracy").
+// Setting an absent value removes the attribute.
 struct Attribute {
   std::string kind;
   std::string name;
@@ -51,7 +52,7 @@ struct Attribute {
 struct Document {
   std::string key;
   std::string body;
-  // In the order of TableSpec::columns; shorter means the rest is absent.
+  // In the order of TableSpec::columns; shorter means the rest is absent. A kReal column takes whole numbers too.
   std::vector<Value> columns;
 };
 
@@ -124,17 +125,19 @@ class Store {
   virtual ~Store() = default;
 
   // Applies all changes in order, or none. When it returns success they survive kill -9 and power loss. A failure leaves the
-  // store as it was: kExhausted "store.full" when the disk is full, kInternal "store.io" otherwise.
+  // store as it was: kExhausted "store.full" when the disk is full, kInvalid "store.unknown_table" or "store.bad_value" (not of its
+  // column's type) when a change does not fit the tables, kInternal "store.io" otherwise.
   virtual Result<void> Commit(std::span<const Change> changes) = 0;
 
   // The document, or nothing.
   virtual Result<std::optional<Document>> Get(std::string_view table, std::string_view key) = 0;
 
-  // A page of the matching documents. kInvalid "query.unknown_field" names a column that the table does not have.
+  // A page of the matching documents. kInvalid "query.unknown_field" names a column that the table does not have,
+  // kInvalid "query.bad_condition" a condition without its value, or more than 50 conditions or 1,000 values.
   virtual Result<Page> Find(const Query& query) = 0;
 
-  // Number of matching documents per value of `group` (a column), ordered by value; one row with an absent value when
-  // `group` is empty. Cursor, order and limit of the query are ignored.
+  // Number of matching documents per value of `group` (a column), ordered by value, absent last; one row with an
+  // absent value when `group` is empty. Cursor, order and limit of the query are ignored.
   virtual Result<std::vector<std::pair<Value, int64_t>>> Count(const Query& query, const std::string& group) = 0;
 
   // The attributes of a document of one kind, ordered by name.

@@ -25,6 +25,10 @@ constexpr int64_t kWriterCache = 4 << 20;
 constexpr int64_t kReaderCache = 4 << 20;
 // A condition with fewer documents than this is read whole and sorted; others are tested along the order.
 constexpr int64_t kFew = 2000;
+// When a walk has cost this much without filling its page (the matches lie at the far end of the order), a condition with fewer
+// documents than kMany is read whole instead.
+constexpr int64_t kWalkWork = 200'000;
+constexpr int64_t kMany = 20'000;
 
 Value ReadValue(const Statement& row, int column) {
   switch (row.ColumnType(column)) {
@@ -104,19 +108,9 @@ class SqliteStore final : public Store {
     if (query.limit == 0 || HoldsNever(*spec, query)) return page;
     TRY(auto reader, readers_.Take());
     TRY(auto transaction, Transaction::Begin(*reader, Transaction::Mode::kRead));
-    TRY(const Condition* drive, ChooseDrive(*reader, *spec, query));
-
     // One more than asked for tells whether there is a next page.
     auto wanted = static_cast<int64_t>(std::min<size_t>(query.limit, 1u << 30)) + 1;
-    std::vector<Cursor> found;
-    bool by_key = IsKey(query.order.field);
-    bool skip_present = !by_key && after && IsAbsent(after->value);
-    if (!skip_present) {
-      TRY_VOID(ReadKeys(*reader, CompileKeys(*spec, query, Part::kPresent, after, drive, wanted), found));
-      after.reset();
-    }
-    if (auto left = wanted - static_cast<int64_t>(found.size()); !by_key && left > 0)
-      TRY_VOID(ReadKeys(*reader, CompileKeys(*spec, query, Part::kAbsent, after, drive, left), found));
+    TRY(std::vector<Cursor> found, FindKeys(*reader, *spec, query, after, wanted));
     if (static_cast<int64_t>(found.size()) == wanted) {
       found.pop_back();
       page.next = EncodeCursor(query.order, found.back());
@@ -142,7 +136,7 @@ class SqliteStore final : public Store {
     }
     TRY(auto reader, readers_.Take());
     TRY(auto transaction, Transaction::Begin(*reader, Transaction::Mode::kRead));
-    TRY(auto drives, Probe(*reader, *spec, query));
+    TRY(auto drives, Probe(*reader, *spec, query, kFew));
     Sql sql = CompileCount(*spec, query, group, drives.best);
     TRY(auto statement, reader->Prepare(sql.text));
     sql.BindTo(statement);
@@ -180,11 +174,11 @@ class SqliteStore final : public Store {
     return std::any_of(query.where.begin(), query.where.end(), [&](const Condition& condition) { return IsNever(spec, condition); });
   }
 
-  static Result<Drives> Probe(sqlite::Database& reader, const TableSpec& spec, const Query& query) {
+  static Result<Drives> Probe(sqlite::Database& reader, const TableSpec& spec, const Query& query, int64_t most) {
     Drives drives;
     for (const Condition& condition : query.where) {
       if (!CanDrive(spec, condition)) continue;
-      Sql sql = CompileProbe(spec, condition, drives.best ? drives.count : kFew);
+      Sql sql = CompileProbe(spec, condition, drives.best ? drives.count : most);
       TRY(auto statement, reader.Prepare(sql.text));
       sql.BindTo(statement);
       TRY([[maybe_unused]] bool row, statement.Step());
@@ -194,11 +188,33 @@ class SqliteStore final : public Store {
     return drives;
   }
 
-  // Null: walk.
-  static Result<const Condition*> ChooseDrive(sqlite::Database& reader, const TableSpec& spec, const Query& query) {
-    if (WalkIsExact(spec, query)) return nullptr;
-    TRY(Drives drives, Probe(reader, spec, query));
-    return drives.count < kFew || !CanWalk(spec, query) ? drives.best : nullptr;
+  static Result<std::vector<Cursor>> FindKeys(sqlite::Database& reader, const TableSpec& spec, const Query& query,
+                                              const std::optional<Cursor>& after, int64_t wanted) {
+    if (WalkIsExact(spec, query)) return ReadParts(reader, spec, query, after, nullptr, wanted);
+    TRY(Drives drives, Probe(reader, spec, query, kFew));
+    if (!drives.best || drives.count < kFew || !CanWalk(spec, query))
+      return ReadParts(reader, spec, query, after, drives.best, wanted);
+    reader.LimitWork(kWalkWork);
+    auto walked = ReadParts(reader, spec, query, after, nullptr, wanted);
+    reader.LimitWork(0);
+    if (walked.ok() || walked.error().code != Code::kTimeout) return walked;
+    TRY(drives, Probe(reader, spec, query, kMany));
+    return ReadParts(reader, spec, query, after, drives.count < kMany ? drives.best : nullptr, wanted);
+  }
+
+  // The keys of one page: the part with the order's value, then the part without. `drive`: null to walk.
+  static Result<std::vector<Cursor>> ReadParts(sqlite::Database& reader, const TableSpec& spec, const Query& query,
+                                               std::optional<Cursor> after, const Condition* drive, int64_t wanted) {
+    std::vector<Cursor> found;
+    bool by_key = IsKey(query.order.field);
+    bool skip_present = !by_key && after && IsAbsent(after->value);
+    if (!skip_present) {
+      TRY_VOID(ReadKeys(reader, CompileKeys(spec, query, Part::kPresent, after, drive, wanted), found));
+      after.reset();
+    }
+    if (auto left = wanted - static_cast<int64_t>(found.size()); !by_key && left > 0)
+      TRY_VOID(ReadKeys(reader, CompileKeys(spec, query, Part::kAbsent, after, drive, left), found));
+    return found;
   }
 
   static Result<void> ReadKeys(sqlite::Database& reader, const Sql& sql, std::vector<Cursor>& found) {

@@ -99,6 +99,41 @@ class Differential : public testing::TestWithParam<int> {
   std::mt19937 random_{static_cast<unsigned>(GetParam())};
 };
 
+// Every access path gives the same page, whichever the store would choose.
+TEST_P(Differential, PathsAgree) {
+  TempFolder folder;
+  TableSpec table = ConformanceTables()[0];
+  auto memory = OpenMemoryStore(ConformanceTables());
+  auto sqlite = MustOpen(folder.File("store.db"));
+  std::vector<Change> changes;
+  for (int i = 0; i < 120; ++i) changes.push_back(AnyChange());
+  ASSERT_TRUE(memory->Commit(changes).ok());
+  ASSERT_TRUE(sqlite->Commit(changes).ok());
+  auto database = std::move(sqlite::Database::Open(folder.File("store.db"), {.read_only = true})).value();
+  for (int i = 0; i < 200; ++i) {
+    Query query = AnyQuery();
+    query.limit = 1000;
+    bool never = std::any_of(query.where.begin(), query.where.end(), [&](const Condition& condition) { return IsNever(table, condition); });
+    auto expected = Keys(*memory->Find(query));
+    ASSERT_TRUE(!never || expected.empty());
+    std::vector<const Condition*> paths{nullptr};
+    for (const Condition& condition : query.where)
+      if (!never && CanDrive(table, condition)) paths.push_back(&condition);
+    for (const Condition* path : paths) {
+      std::vector<std::string> keys;
+      for (Part part : {Part::kPresent, Part::kAbsent}) {
+        if (part == Part::kAbsent && IsKey(query.order.field)) continue;
+        Sql sql = CompileKeys(table, query, part, std::nullopt, path, 1000);
+        auto statement = database->Prepare(sql.text);
+        ASSERT_TRUE(statement.ok()) << statement.error().message << "\n" << sql.text;
+        sql.BindTo(*statement);
+        while (*statement->Step()) keys.emplace_back(statement->Text(1));
+      }
+      ASSERT_EQ(keys, expected) << "seed " << GetParam() << " query " << i;
+    }
+  }
+}
+
 TEST_P(Differential, AgreesWithMemory) {
   TempFolder folder;
   auto memory = OpenMemoryStore(ConformanceTables());
