@@ -202,7 +202,8 @@ class Parser {
 
   Error Unexpected(std::string_view wanted = {}) const {
     std::string found = Is(TokenKind::kEnd) ? Current().text : StrCat("'", Current().text, "'");
-    return SyntaxError(Current().position, wanted.empty() ? StrCat("did not expect ", found) : StrCat("expected ", wanted, ", found ", found));
+    if (wanted.empty()) return SyntaxError(Current().position, StrCat("did not expect ", found));
+    return SyntaxError(Current().position, StrCat("expected ", wanted, ", found ", found));
   }
 
   Result<void> Match(TokenKind kind, std::string_view wanted) {
@@ -358,7 +359,8 @@ class Parser {
 
   Result<QueryNode> DotRight(int binding) {
     Token token = Current();
-    if (token.kind == TokenKind::kName || token.kind == TokenKind::kQuotedName || token.kind == TokenKind::kStar) return Expression(binding);
+    if (token.kind == TokenKind::kName || token.kind == TokenKind::kQuotedName || token.kind == TokenKind::kStar)
+      return Expression(binding);
     if (token.kind == TokenKind::kLeftBracket) {
       ++at_;
       return MultiselectList(token.position);
@@ -464,13 +466,14 @@ class Parser {
     if (count < function->least || (function->most >= 0 && count > function->most))
       return MakeError(Code::kInvalid, "query.arguments",
                        StrCat("the query is wrong at column ", node.position + 1, ": ", node.text, "() takes ", function->least,
-                              function->most < 0 ? " or more" : "", function->least == 1 && function->most == 1 ? " argument" : " arguments", ", not ", count),
+                              function->most < 0 ? " or more" : "", function->most == 1 ? " argument" : " arguments", ", not ", count),
                        "--query");
     for (int i = 0; i < count; ++i) {
       const QueryNode& argument = node.children[static_cast<size_t>(i)];
       if ((argument.kind == Kind::kReference) != (i == function->reference))
-        return SyntaxError(argument.position, StrCat("argument ", i + 1, " of ", node.text, "() is ",
-                                                     i == function->reference ? "an expression: write '&' before it" : "no expression: leave out '&'"));
+        return SyntaxError(argument.position,
+                           StrCat("argument ", i + 1, " of ", node.text, "() is ",
+                                  i == function->reference ? "an expression: write '&' before it" : "no expression: leave out '&'"));
     }
     return node;
   }

@@ -123,7 +123,8 @@ Result<Json> Reverse(const QueryNode& node, Arguments& a) {
 Result<Json> Contains(const QueryNode& node, Arguments& a) {
   const Json& in = a[0].value;
   const Json& what = a[1].value;
-  if (in.is_array()) return Json(std::any_of(in.as_array().begin(), in.as_array().end(), [&](const Json& v) { return QueryEqual(v, what); }));
+  if (in.is_array())
+    return Json(std::any_of(in.as_array().begin(), in.as_array().end(), [&](const Json& v) { return QueryEqual(v, what); }));
   if (!in.is_string()) return TypeError(node, "a string or a list", a[0]);
   return Json(what.is_string() && in.as_string().find(what.as_string()) != std::string::npos);
 }

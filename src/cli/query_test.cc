@@ -69,7 +69,8 @@ TEST(Query, CountsCharacters) {
 TEST(Query, NamesThePlaceOfAnError) {
   EXPECT_EQ(Message("runs["), "the query is wrong at column 6: expected a number, ':' or '*', found its end");
   EXPECT_EQ(Message("runs[?a = 'b']"), "the query is wrong at column 9: '=' compares nothing; use '=='");
-  EXPECT_EQ(Message("a-b"), "the query is wrong at column 2: '-' is not part of a plain name; write names with it in double quotes: \"a-b\"");
+  EXPECT_EQ(Message("a-b"),
+            "the query is wrong at column 2: '-' is not part of a plain name; write names with it in double quotes: \"a-b\"");
   EXPECT_EQ(Message("a b"), "the query is wrong at column 3: did not expect 'b'");
   EXPECT_EQ(Message("a.b.lenght(@)"), "the query calls an unknown function at column 5: 'lenght'; did you mean 'length'?");
   EXPECT_EQ(Message("frobnicate(a)"), "the query calls an unknown function at column 1: 'frobnicate'");
