@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <unordered_set>
+#include <optional>
 
 #include "base/text.h"
 #include "snapshot/paths.h"
@@ -20,27 +21,29 @@ Error Wrong(std::string message) {
   return MakeError(Code::kInvalid, "snapshot.manifest", StrCat("the snapshot manifest is not valid: ", message));
 }
 
+bool NeedsEscape(char c) { return c == '\\' || c == '\n' || c == '\t'; }
+
 void AppendEscaped(std::string& out, std::string_view text) {
-  for (char c : text) {
-    switch (c) {
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      default: out += c;
-    }
+  size_t plain = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!NeedsEscape(text[i])) continue;
+    out.append(text, plain, i - plain);
+    out += text[i] == '\\' ? "\\\\" : text[i] == '\n' ? "\\n" : "\\t";
+    plain = i + 1;
   }
+  out.append(text, plain, text.size() - plain);
 }
 
 std::optional<std::string> Unescape(std::string_view text) {
+  if (std::none_of(text.begin(), text.end(), NeedsEscape)) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\t') return std::nullopt;
-    if (text[i] != '\\') {
+    if (!NeedsEscape(text[i])) {
       out += text[i];
       continue;
     }
-    if (++i == text.size()) return std::nullopt;
+    if (text[i] != '\\' || ++i == text.size()) return std::nullopt;
     switch (text[i]) {
       case '\\': out += '\\'; break;
       case 'n': out += '\n'; break;
@@ -49,6 +52,36 @@ std::optional<std::string> Unescape(std::string_view text) {
     }
   }
   return out;
+}
+
+constexpr char kHex[] = "0123456789abcdef";
+
+void AppendHex(std::string& out, const Digest& digest) {
+  char hex[64];
+  for (size_t i = 0; i < 32; ++i) {
+    hex[2 * i] = kHex[digest.bytes[i] >> 4];
+    hex[2 * i + 1] = kHex[digest.bytes[i] & 15];
+  }
+  out.append(hex, sizeof hex);
+}
+
+// The values of the lower-case hex digits, 16 for every other byte.
+constexpr auto kHexValues = [] {
+  std::array<uint8_t, 256> values{};
+  values.fill(16);
+  for (uint8_t i = 0; i < 16; ++i) values[static_cast<unsigned char>(kHex[i])] = i;
+  return values;
+}();
+
+// REQUIRES: 64 bytes.
+bool ParseHex(std::string_view hex, Digest& digest) {
+  unsigned wrong = 0;
+  for (size_t i = 0; i < 32; ++i) {
+    const unsigned high = kHexValues[static_cast<unsigned char>(hex[2 * i])], low = kHexValues[static_cast<unsigned char>(hex[2 * i + 1])];
+    wrong |= high | low;
+    digest.bytes[i] = static_cast<unsigned char>(high << 4 | low);
+  }
+  return wrong < 16;
 }
 
 bool IsSafeName(std::string_view name) {
@@ -74,10 +107,8 @@ Result<Entry> ParseLine(std::string_view line) {
     entry.executable = kind == 'x';
     const size_t space = line.size() > 65 && line[64] == ' ' ? line.find(' ', 65) : std::string_view::npos;
     if (space == std::string_view::npos) return Wrong("a file has no hash, size and path");
-    auto digest = Digest::FromHex(line.substr(0, 64));
     auto size = ParseSize(line.substr(65, space - 65));
-    if (!digest || !size) return Wrong("a file has no hash and size");
-    entry.digest = *digest;
+    if (!size || !ParseHex(line.substr(0, 64), entry.digest)) return Wrong("a file has no hash and size");
     entry.size = *size;
     path = line.substr(space + 1);
   } else if (kind == 'l') {
@@ -138,11 +169,7 @@ std::string Manifest::Text() const {
     switch (entry.type) {
       case Entry::Type::kFile: {
         out += entry.executable ? "x " : "f ";
-        static constexpr char kHex[] = "0123456789abcdef";
-        for (unsigned char b : entry.digest.bytes) {
-          out += kHex[b >> 4];
-          out += kHex[b & 15];
-        }
+        AppendHex(out, entry.digest);
         out += ' ';
         char number[20];
         out.append(number, std::to_chars(number, number + sizeof number, entry.size).ptr);
@@ -169,8 +196,6 @@ std::string Manifest::Text() const {
 Digest Manifest::Id() const { return HashBytes(Text()); }
 
 Result<void> Manifest::Check() const {
-  std::unordered_set<std::string_view> paths;
-  paths.reserve(entries.size());
   uint64_t total = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
@@ -181,8 +206,11 @@ Result<void> Manifest::Check() const {
     if (entry.type != Entry::Type::kFile && (entry.size != 0 || entry.executable || entry.digest != Digest()))
       return Wrong("an entry without content has content");
     if (entry.size > kLargest || (total += entry.size) > kLargest) return Wrong("its sizes are impossible");
-    paths.insert(entry.path);
   }
+  auto is_entry = [this](std::string_view path) {
+    auto at = std::lower_bound(entries.begin(), entries.end(), path, [](const Entry& entry, std::string_view p) { return entry.path < p; });
+    return at != entries.end() && at->path == path;
+  };
   // Neighbours mostly share their folder, which need be looked at once only.
   std::string_view last;
   for (const Entry& entry : entries) {
@@ -190,7 +218,7 @@ Result<void> Manifest::Check() const {
     for (size_t slash; (slash = above.rfind('/')) != std::string_view::npos;) {
       above = above.substr(0, slash);
       if (above == last) break;
-      if (paths.contains(above)) return Wrong(StrCat("something lies below ", above, ", which is no folder"));
+      if (is_entry(above)) return Wrong(StrCat("something lies below ", above, ", which is no folder"));
     }
     const size_t slash = entry.path.rfind('/');
     last = slash == std::string::npos ? std::string_view() : std::string_view(entry.path).substr(0, slash);
