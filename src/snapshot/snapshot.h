@@ -24,7 +24,7 @@ struct Entry {
   bool executable = false;
   uint64_t size = 0;
   Digest digest;       // of the content (kFile)
-  std::string target;  // where a link points (kLink): relative and inside the snapshot
+  std::string target;  // where a link points (kLink): relative, inside the snapshot, ".." only in front
 
   bool operator==(const Entry&) const = default;
 };
@@ -35,8 +35,15 @@ struct Manifest {
 
   uint64_t TotalBytes() const;
   // Canonical text: one line an entry, ordered; the snapshot id is the digest of this text.
+  //   ferry-snapshot 1
+  //   f <digest> <size> <path>      a file ("x" when executable)
+  //   l <path> TAB <target>         a link
+  //   d <path>                      an empty folder
+  // In paths and targets '\', newline and TAB are written "\\", "\n" and "\t"; every other byte stands for itself.
   std::string Text() const;
   Digest Id() const;
+  // kInvalid "snapshot.manifest" unless the entries are ordered, safe to write into a folder, and none lies below another.
+  Result<void> Check() const;
   // kInvalid "snapshot.manifest" for anything that Text() would not have written: unsafe or unordered paths, a link that leaves the folder.
   static Result<Manifest> Parse(std::string_view text);
 };
@@ -70,22 +77,33 @@ class IgnoreRules {
   explicit IgnoreRules(std::string_view text);
   // `path` is relative with '/'.
   bool Ignored(std::string_view path, bool is_folder) const;
+  // The same without asking for the folders above. REQUIRES: none of them is ignored.
+  bool IgnoredHere(std::string_view path, bool is_folder) const;
 
  private:
   struct Rule {
     std::string pattern;
-    bool negated = false;
-    bool folder_only = false;
-    bool anchored = false;
+    size_t literal = 0;        // how many bytes in front are no wildcard
+    bool negated = false;      // '!' in front
+    bool folder_only = false;  // '/' behind
+    bool anchored = false;     // has a '/': compared with the whole path and not with the name
+    bool suffix = false;       // "*" and then no wildcard
+    bool Matches(std::string_view path, std::string_view name) const;
   };
   std::vector<Rule> rules_;
 };
 
-// Gives the bytes of a blob by streaming them into `write`.
+// Gives the bytes of a blob by streaming them into `write`. Called from several threads at once.
 using Fetch = std::function<Result<void>(const Digest& digest, const std::function<Result<void>(std::string_view)>& write)>;
 
-// Writes the manifest's content into `folder` (created, must be empty), with `threads` writers. Nothing is written outside `folder`.
+// Writes the manifest's content into `folder` (created, must be empty), with `threads` writers (0: one per core). Files get mode 0644 or 0755.
+// Nothing is written outside `folder`, whatever the manifest says. kConflict "snapshot.not_empty"; kInvalid "snapshot.manifest";
+// kInvalid "snapshot.content" when fetched bytes do not have the size and hash of the manifest. A failure leaves a part behind.
 Result<void> Restore(const Manifest& manifest, const std::string& folder, const Fetch& fetch, unsigned threads = 0);
+
+// Makes `to` (created, must be empty) a private copy of the folder `from`, sharing blocks where the file system can. Files get mode 0644 or 0755,
+// links are copied as they are, special files and modification times are not. 0 threads: one per core. A failure leaves a part behind.
+Result<void> CopyTree(const std::string& from, const std::string& to, unsigned threads = 0);
 
 // Git facts of a folder under Azure's and MLflow's property names (azureml.git.*, mlflow.source.git.*); empty when the folder is in no
 // repository or git is not there. Environment overrides AZUREML_GIT_* win. Credentials in the repository address are removed.

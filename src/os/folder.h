@@ -1,0 +1,51 @@
+// A folder held open: what is in it is found through the folder itself and not through a path, so that nothing can be slipped in between and
+// no path is walked again for each file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "os/file.h"
+
+namespace ferry::os {
+
+// Safe to call from several threads, but for List. `name` is one name or a relative path; only its last part is not followed when it is a
+// link. Failures are those of ErrnoError.
+class Folder {
+ public:
+  Folder() = default;
+  // Follows links.
+  static Result<Folder> Open(const std::string& path);
+  Result<Folder> OpenFolder(const std::string& name) const;
+  explicit operator bool() const { return static_cast<bool>(fd_); }
+
+  // Calls `visit` for each name but "." and "..", unordered. The type costs no further look at the file.
+  Result<void> List(const std::function<void(const char* name, FileType type)>& visit) const;
+  Result<Stat> Look(const char* name, bool follow = false) const;
+  Result<Stat> LookAtSelf() const;
+  Result<std::string> ReadLink(const std::string& name) const;
+
+  // For reading. Does not follow a link and does not wait for a pipe.
+  Result<Fd> OpenFile(const char* name, bool follow = false) const;
+  // A new file for writing: kConflict "file.exists" for anything that is there, also a link. `mode` is subject to the process's mask.
+  Result<Fd> CreateFile(const char* name, unsigned mode) const;
+  Result<void> MakeFolder(const char* name, unsigned mode = 0755) const;
+  Result<void> MakeLink(const std::string& target, const char* name) const;
+
+ private:
+  explicit Folder(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+// Sets the permission bits whatever the process's mask is.
+Result<void> SetMode(const Fd& fd, unsigned mode);
+// Up to `size` bytes from where the file stands; 0 at the end.
+Result<size_t> ReadSome(const Fd& fd, char* buffer, size_t size);
+// Copies `from` whole, sharing its blocks where the file system can. REQUIRES: both stand at their beginning. `buffer` is scratch space.
+Result<void> CopyContent(const Fd& from, const Fd& to, uint64_t size, std::string& buffer);
+
+}  // namespace ferry::os
