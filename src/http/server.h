@@ -1,5 +1,5 @@
 // HTTP/1.1 server: keep-alive, TLS by setting, streamed bodies both ways, graceful shutdown, every size and time bounded.
-// Boost stays inside server.cc. Callbacks of Service run on the server's own threads (`Settings::threads`) and must not block for long.
+// Boost stays inside http/. Callbacks of Service run on the server's own threads (`Settings::threads`) and must not block for long.
 #pragma once
 
 #include <chrono>
@@ -43,11 +43,13 @@ struct Response {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Queues bytes. False once the peer is gone, or when more than `Settings::stream_buffer` bytes wait for a slow reader.
+  // Queues bytes. False, with nothing queued, once the peer is gone, or when more than `Settings::stream_buffer` bytes would wait for a slow
+  // reader (a single piece is taken whatever its size when nothing waits).
   virtual bool Write(std::string bytes) = 0;
   // Bytes queued and not yet handed to the kernel.
   virtual size_t Pending() const = 0;
-  // Called once, on a server thread, when everything queued was sent (again after each later Write).
+  // Called once, on a server thread, when everything queued was sent (again after each later Write); soon when nothing is queued. A stream
+  // with such a callback counts as a running request at shutdown, one without ends there.
   virtual void OnDrained(std::function<void()> callback) = 0;
   // Called once when the peer went away or the server shuts down. Called at once when that happened already.
   virtual void OnClosed(std::function<void()> callback) = 0;

@@ -52,7 +52,8 @@ struct Append {
   Position position;
 };
 
-// Kept apart from the points, so that listing never reads history. Minimum and maximum ignore NaN.
+// Kept apart from the points, so that listing never reads history. Minimum and maximum ignore NaN and points with JSON; both are NaN
+// when nothing else came. `last_step` is the largest step, `latest` the point that came last.
 struct Summary {
   std::string metric;
   Kind kind = Kind::kScalar;
@@ -65,7 +66,7 @@ struct Summary {
 
 struct Settings {
   std::string folder;
-  // A journal file is folded into chunks once it is this large.
+  // The journal is folded into chunks once it is this large, or earlier when what it holds takes too much memory.
   uint64_t journal_bytes = 16u << 20;
 };
 
@@ -76,14 +77,16 @@ class SeriesStore {
   virtual ~SeriesStore() = default;
 
   // Durable (fsync) when `done` is called, on a thread of the store's own; appends that wait at the same time share one fsync.
-  // A failure leaves nothing of this append behind.
+  // A failure leaves nothing of this append behind. kUnavailable "series.overloaded" when too much waits already, kTooLarge
+  // "series.too_large" for one append over 256 MB, kExhausted "file.disk_full" when the disk is full.
   virtual void Add(Append append, std::function<void(Result<void>)> done) = 0;
 
-  // The points of a metric, at most `limit` of them (0: all). Beyond that, scalars are thinned to buckets that keep each bucket's
-  // minimum and maximum and the very first and last point; other kinds keep the latest. `from_index` skips points already read.
+  // The points of a metric, at most `limit` of them (0: all); none for an unknown metric. Beyond that, scalars are thinned to
+  // buckets that keep each bucket's minimum and maximum and the very first and last point; other kinds keep the latest.
+  // `from_index` skips points already read.
   struct Read {
     std::vector<Point> points;
-    int64_t total = 0;  // before thinning
+    int64_t total = 0;  // of the metric, before skipping and thinning: the next read's from_index
   };
   virtual Result<Read> Points(const std::string& run, const std::string& metric, size_t limit, int64_t from_index = 0) = 0;
 
@@ -93,7 +96,8 @@ class SeriesStore {
   // Called after each durable append with the runs that changed, from the store's thread. Set once, before the first Add.
   virtual void OnChange(std::function<void(const std::vector<std::string>& runs)> callback) = 0;
 
-  // Forgets a run. Unknown runs are success.
+  // Forgets a run with the positions of its writers; durable when it returns. Unknown runs are success.
+  // REQUIRES: not called from a callback of this store.
   virtual Result<void> Erase(const std::string& run) = 0;
 };
 
