@@ -12,6 +12,7 @@ struct Hooks {
   // `ferry server [start|stop|status] ...` and `ferry agent ...`: the words behind the name; returns the exit status.
   std::function<int(const std::vector<std::string>& words)> server;
   std::function<int(const std::vector<std::string>& words)> agent;
+  std::string version = "0.1.0";  // of this binary
 };
 
 // The whole program. Returns the exit status.

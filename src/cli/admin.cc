@@ -1,0 +1,145 @@
+// Workspaces, experiments, users, tokens and nodes.
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+
+namespace ferry::cli {
+namespace {
+
+// Shows the list that the path answers with under `name`.
+Result<int> ShowList(Context& context, const std::string& path, const char* name, const Columns& columns) {
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Get(path));
+  const Json* list = answer.Find(name);
+  Json rows = list && list->is_array() ? *list : Json::MakeArray();
+  if (context.ForPeople() && rows.as_array().empty()) context.Note(StrCat("no ", name));
+  return context.Show(rows, &columns);
+}
+
+const Columns& ExperimentColumns() {
+  static const Columns columns = {{"EXPERIMENT", "name", Style::kPlain, Align::kLeft, true},
+                                  {"WORKSPACE", "workspace"},
+                                  {"RUNS", "runs", Style::kPlain, Align::kRight},
+                                  {"CREATED", "created", Style::kAgo}};
+  return columns;
+}
+
+const Columns& WorkspaceColumns() {
+  static const Columns columns = {{"WORKSPACE", "name", Style::kPlain, Align::kLeft, true}, {"CREATED", "created", Style::kAgo}, {"DESCRIPTION", "description"}};
+  return columns;
+}
+
+const Columns& UserColumns() {
+  static const Columns columns = {{"USER", "name", Style::kPlain, Align::kLeft, true}, {"ROLE", "role"}, {"CREATED", "created", Style::kAgo}};
+  return columns;
+}
+
+// "30d" as seconds. kInvalid "args.value".
+Result<int64_t> ParsePeriod(const std::string& text) {
+  static constexpr std::pair<char, int64_t> kUnits[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+  for (const auto& [unit, seconds] : kUnits) {
+    if (text.empty() || text.back() != unit) continue;
+    auto number = ParseInt(std::string_view(text).substr(0, text.size() - 1));
+    if (number && *number > 0 && *number <= 100LL * 365 * 86400 / seconds) return *number * seconds;
+  }
+  return MakeError(Code::kInvalid, "args.value", StrCat("--expires is '", text, "'; expected a number with s, m, h, d or w behind it: 30d"), "token create");
+}
+
+Result<int> SayDone(Context& context, const Json& answer, const std::string& line) {
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
+  context.streams.out(StrCat(line, "\n"));
+  return 0;
+}
+
+}  // namespace
+
+Result<int> CreateExperiment(Context& context) {
+  TRY(std::string workspace, context.Workspace());
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("POST", "/api/v1/experiments", Json::MakeObject({{"name", context.arguments.Get("name")}, {"workspace", workspace}})));
+  return context.Show(answer, &ExperimentColumns());
+}
+
+Result<int> ListExperiments(Context& context) {
+  TRY(std::string workspace, context.Workspace());
+  return ShowList(context, "/api/v1/experiments" + QueryText({{"workspace", workspace}}), "experiments", ExperimentColumns());
+}
+
+Result<int> ShowExperiment(Context& context) {
+  TRY(std::string workspace, context.Workspace());
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Get(ApiPath({"experiments", context.arguments.Get("name")}) + QueryText({{"workspace", workspace}})));
+  return context.Show(answer, &ExperimentColumns());
+}
+
+Result<int> CreateWorkspace(Context& context) {
+  Json request = Json::MakeObject({{"name", context.arguments.Get("workspace-name")}});
+  request.SetIf("description", context.arguments.Get("description"));
+  if (context.arguments.Has("exist-ok")) request.Set("exist_ok", true);
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("POST", "/api/v1/workspaces", request));
+  return context.Show(answer, &WorkspaceColumns());
+}
+
+Result<int> ListWorkspaces(Context& context) { return ShowList(context, "/api/v1/workspaces", "workspaces", WorkspaceColumns()); }
+
+Result<int> ShowWorkspace(Context& context) {
+  TRY(std::string workspace, context.Workspace());
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Get(ApiPath({"workspaces", workspace})));
+  return context.Show(answer, &WorkspaceColumns());
+}
+
+Result<int> AddUser(Context& context) {
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("POST", "/api/v1/users", Json::MakeObject({{"name", context.arguments.Get("NAME")}, {"role", context.arguments.Get("role")}})));
+  return context.Show(answer, &UserColumns());
+}
+
+Result<int> ListUsers(Context& context) { return ShowList(context, "/api/v1/users", "users", UserColumns()); }
+
+Result<int> RemoveUser(Context& context) {
+  std::string name = context.arguments.Get("NAME");
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("DELETE", ApiPath({"users", name})));
+  return SayDone(context, answer, StrCat("removed ", name));
+}
+
+Result<int> CreateToken(Context& context) {
+  Json request = Json::MakeObject();
+  request.SetIf("user", context.arguments.Get("user")).SetIf("label", context.arguments.Get("label"));
+  if (context.arguments.Has("expires")) {
+    TRY(int64_t seconds, ParsePeriod(context.arguments.Get("expires")));
+    request.Set("expires_in_seconds", seconds);
+  }
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("POST", "/api/v1/tokens", request));
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
+  // The token alone on standard output, so that $(...) takes it.
+  context.Note(StrCat("token ", answer.GetString("id"), ", shown this once:"));
+  context.streams.out(StrCat(answer.GetString("token"), "\n"));
+  return 0;
+}
+
+Result<int> ListTokens(Context& context) {
+  static const Columns columns = {{"TOKEN", "id", Style::kPlain, Align::kLeft, true}, {"USER", "user"},         {"LABEL", "label"},
+                                  {"CREATED", "created", Style::kAgo},                {"EXPIRES", "expires", Style::kAgo}, {"REVOKED", "revoked", Style::kAgo}};
+  return ShowList(context, "/api/v1/tokens", "tokens", columns);
+}
+
+Result<int> RevokeToken(Context& context) {
+  std::string id = context.arguments.Get("ID");
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("DELETE", ApiPath({"tokens", id})));
+  return SayDone(context, answer, StrCat("revoked ", id));
+}
+
+Result<int> ListNodes(Context& context) {
+  static const Columns columns = {{"NODE", "name", Style::kPlain, Align::kLeft, true}, {"TARGET", "target"},
+                                  {"CONNECTED", "connected"},                          {"SEEN", "last_seen", Style::kAgo},
+                                  {"SLOTS", "slots", Style::kPlain, Align::kRight},    {"GPUS", "gpus", Style::kPlain, Align::kRight},
+                                  {"RUNNING", "running", Style::kPlain, Align::kRight}};
+  return ShowList(context, "/api/v1/nodes", "nodes", columns);
+}
+
+}  // namespace ferry::cli

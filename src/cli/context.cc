@@ -1,0 +1,138 @@
+#include "cli/context.h"
+
+#include <cstdio>
+
+#include "base/text.h"
+#include "cli/colour.h"
+#include "cli/commands.h"
+#include "cli/query.h"
+#include "os/file.h"
+
+namespace ferry::cli {
+namespace {
+
+std::function<void(std::string_view)> WriterTo(std::FILE* file) {
+  return [file](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fflush(file);
+  };
+}
+
+// What to try after an error, or "".
+std::string HintFor(const Error& error) {
+  if (error.slug.starts_with("args.")) return StrCat("see: ferry ", error.field, error.field.empty() ? "" : " ", "--help");
+  if (error.code == Code::kUnauthorized) return "set FERRY_TOKEN (or FERRY_TOKEN_FILE) to a token made by: ferry token create";
+  if (error.slug == "server.none") return "start one with: ferry server start, or set FERRY_URL";
+  if (error.slug == "run.not_found") return "list runs with: ferry run list";
+  return {};
+}
+
+// The workspace_name of the nearest .azureml/config.json at or above the folder; "" when there is none.
+Result<std::string> ConfiguredWorkspace(const std::string& folder) {
+  auto real = os::RealPath(folder);
+  if (!real.ok()) return std::string();
+  for (std::string at = *real;;) {
+    std::string file = os::JoinPath(at, ".azureml/config.json");
+    if (auto text = os::ReadFile(file, 1u << 20); text.ok()) {
+      TRY(Json json, ParseJson(*text, file));
+      return json.GetString("workspace_name");
+    }
+    if (at.empty() || at == "/") return std::string();
+    const size_t slash = at.rfind('/');
+    at.resize(slash == 0 ? 1 : slash);
+  }
+}
+
+}  // namespace
+
+Streams Streams::Standard() {
+  return {WriterTo(stdout), WriterTo(stderr), Terminal::Of(1), Terminal::Of(2)};
+}
+
+Result<Session*> Context::Server() {
+  if (session) return session.get();
+  SessionSettings settings;
+  settings.user_agent = StrCat("ferry/", hooks.version);
+  settings.note = [this](std::string_view line) { Note(line); };
+  if (arguments.Has("debug")) settings.debug = [this](std::string_view line) { streams.err(StrCat("ferry: ", line, "\n")); };
+  TRY(session, Session::Open(std::move(settings)));
+  return session.get();
+}
+
+Result<std::string> Context::Workspace() const {
+  if (std::string name = arguments.Get("workspace-name"); !name.empty()) return name;
+  TRY(std::string configured, ConfiguredWorkspace(arguments.Get("path")));
+  return configured.empty() ? std::string("default") : configured;
+}
+
+Format Context::format() const {
+  std::string name = arguments.Get("output");
+  if (name == "yamlc") name = "yaml";
+  return FormatFromName(name).value_or(Format::kTable);
+}
+
+Result<int> Context::Show(const Json& value, const Columns* columns, const Json* rows) {
+  OutputFormat output;
+  output.format = format();
+  output.colour = streams.out_terminal.colour;
+  output.width = streams.out_terminal.width;
+  if (arguments.Has("query")) {
+    TRY(Query query, Query::Parse(arguments.Get("query")));
+    TRY(Json selected, query.Apply(value));
+    streams.out(Render(selected, output));
+    return 0;
+  }
+  output.columns = columns;
+  streams.out(Render(rows && output.format == Format::kTable ? *rows : value, output));
+  return 0;
+}
+
+void Context::Note(std::string_view line) const {
+  if (quiet()) return;
+  streams.err(streams.err_terminal.colour ? StrCat(Paint(line, Colour::kDim), "\n") : StrCat(line, "\n"));
+}
+
+int Context::Fail(const Error& error) const {
+  std::string text = StrCat(streams.err_terminal.colour ? Paint("ferry:", Colour::kRed) : std::string("ferry:"), " ", error.message, "\n");
+  if (std::string hint = HintFor(error); !hint.empty() && !quiet()) text += StrCat("  ", hint, "\n");
+  streams.err(text);
+  return ExitStatus(error.code);
+}
+
+Result<std::map<std::string, std::string>> KeyValues(const std::vector<std::string>& texts, std::string_view option, bool bare) {
+  std::map<std::string, std::string> out;
+  for (const std::string& text : texts) {
+    size_t equals = text.find('=');
+    if (equals == 0 || text.empty() || (equals == std::string::npos && !bare))
+      return MakeError(Code::kInvalid, "option.value", StrCat(option, " is '", text, "'; expected ", bare ? "KEY or KEY=VALUE" : "NAME=VALUE"), std::string(option));
+    out[text.substr(0, equals)] = equals == std::string::npos ? "" : text.substr(equals + 1);
+  }
+  return out;
+}
+
+int RunCommand(const std::vector<std::string>& words, Streams streams, const Hooks& hooks) {
+  Context context{{}, std::move(streams), hooks, nullptr};
+  const CommandTable& table = Commands();
+  std::vector<std::string> given = words;
+  if (given.size() == 1 && given[0] == "--version") given[0] = "version";
+  auto arguments = ParseArguments(table, given);
+  if (!arguments.ok()) return context.Fail(arguments.error());
+  context.arguments = std::move(*arguments);
+  const Command* command = context.arguments.command;
+  if (!command || (context.arguments.help && !command->raw)) {
+    context.streams.out(HelpText(table, context.arguments, context.streams.out_terminal.width));
+    return 0;
+  }
+  // A --query that cannot be understood changes nothing.
+  if (context.arguments.Has("query"))
+    if (auto query = Query::Parse(context.arguments.Get("query")); !query.ok()) return context.Fail(query.error());
+  auto status = command->handler(context);
+  return status.ok() ? *status : context.Fail(status.error());
+}
+
+int Main(int argc, char** argv, const Hooks& hooks) {
+  std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return RunCommand(words, Streams::Standard(), hooks);
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,173 @@
+// Bringing files of a run here: artifacts, logs, and the snapshot it ran from. Nothing is written outside the folder asked for.
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/fetch.h"
+#include "os/file.h"
+#include "snapshot/snapshot.h"
+
+namespace ferry::cli {
+namespace {
+
+constexpr int64_t kLogPiece = 4 << 20;
+constexpr const char* kPartSuffix = ".ferry-part";
+
+// Where the file of this name goes below the folder, with the folders above it made. Names that lead elsewhere, by ".." or by a link that
+// stands in the way, are kInvalid "download.path".
+Result<std::string> Place(const std::string& folder, const std::string& name) {
+  auto refuse = [&](std::string_view why) { return MakeError(Code::kInvalid, "download.path", StrCat("'", name, "' is not written: ", why), name); };
+  std::string at = folder;
+  auto parts = Split(name, '/');
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].empty() || parts[i] == "." || parts[i] == ".." || parts[i].find('\0') != std::string_view::npos)
+      return refuse("it is no path inside the folder");
+    at = os::JoinPath(at, parts[i]);
+    auto stat = os::StatPath(at, false);
+    if (stat.ok() && stat->type == os::FileType::kLink) return refuse(StrCat("there is a link at ", at));
+    if (stat.ok() && i + 1 < parts.size() && stat->type != os::FileType::kFolder) return refuse(StrCat(at, " is no folder"));
+    if (stat.ok() && i + 1 == parts.size() && stat->type != os::FileType::kFile) return refuse(StrCat(at, " is no file"));
+    if (!stat.ok() && i + 1 < parts.size()) TRY_VOID(os::MakeFolders(at));
+  }
+  return at;
+}
+
+Result<Digest> HashFile(const std::string& path) {
+  TRY(os::Fd fd, os::Open(path, os::OpenMode::kRead));
+  Sha256 hash;
+  for (uint64_t at = 0;;) {
+    TRY(std::string bytes, os::ReadAt(fd, at, 1u << 20, path));
+    if (bytes.empty()) return hash.Finish();
+    hash.Update(bytes);
+    at += bytes.size();
+  }
+}
+
+// One artifact, beside its place first. True when it had to be fetched.
+Result<bool> DownloadOne(Session& session, const std::string& source, const std::string& path, const Json& file) {
+  const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(0, file.GetInt("size")));
+  const auto digest = Digest::FromHex(file.GetString("digest"));
+  if (auto stat = os::StatPath(path, false); stat.ok() && stat->size == size && digest) {
+    TRY(Digest there, HashFile(path));
+    if (there == *digest) return false;
+  }
+  const std::string part = path + kPartSuffix;
+  for (bool resumed = true;; resumed = false) {
+    uint64_t have = 0;
+    if (auto stat = os::StatPath(part, false); stat.ok()) {
+      if (!resumed || !digest || stat->type != os::FileType::kFile || stat->size > size)
+        TRY_VOID(os::RemoveFile(part));
+      else
+        have = stat->size;
+    }
+    if (have < size || size == 0) {
+      TRY(os::Fd fd, os::Open(part, os::OpenMode::kAppend));
+      http::Call call;
+      call.path = source;
+      if (have > 0) call.headers.emplace_back("Range", StrCat("bytes=", have, "-"));
+      uint64_t got = 0;
+      call.body_sink = [&](std::string_view bytes) -> Result<void> {
+        got += bytes.size();
+        return os::WriteAll(fd, bytes, part);
+      };
+      auto reply = session.Do(std::move(call));
+      if (!reply.ok()) return reply.error();
+      // A server that knows no ranges sent the whole: begin anew without asking for one.
+      if (have > 0 && reply->status != 206) continue;
+    }
+    if (digest) {
+      TRY(Digest there, HashFile(part));
+      if (there != *digest) {
+        TRY_VOID(os::RemoveFile(part));
+        if (have > 0) continue;
+        return MakeError(Code::kInternal, "download.content", StrCat("what arrived for '", file.GetString("path"), "' is not what the server lists"), path);
+      }
+    }
+    TRY_VOID(os::Rename(part, path));
+    return true;
+  }
+}
+
+}  // namespace
+
+Result<int> DownloadFiles(Context& context) {
+  const std::string folder = context.arguments.Get("output-dir");
+  const std::string base = StrCat(ApiPath({"runs", context.arguments.Get("run"), "artifacts"}));
+  TRY(Session * session, context.Server());
+  Json fetched = Json::MakeArray();
+  uint64_t bytes = 0;
+  StatusLine line(context.streams.err_terminal, context.streams.err);
+  std::string cursor;
+  do {
+    TRY(Json page, session->Get(base + QueryText({{"prefix", context.arguments.Get("prefix")}, {"cursor", cursor}})));
+    TRY_VOID(os::MakeFolders(folder));
+    if (const Json* files = page.Find("artifacts"); files && files->is_array())
+      for (const Json& file : files->as_array()) {
+        std::string name = file.GetString("path");
+        if (context.streams.err_terminal.rewrites && !context.quiet()) line.Update("Downloading", name);
+        TRY(std::string path, Place(folder, name));
+        TRY(bool fresh, DownloadOne(*session, StrCat(base, "/", EncodePath(name)), path, file));
+        if (fresh) bytes += static_cast<uint64_t>(file.GetInt("size"));
+        fetched.Push(Json::MakeObject({{"path", name}, {"file", path}, {"size", file.GetInt("size")}}));
+      }
+    cursor = page.GetString("next");
+  } while (!cursor.empty());
+  line.Clear();
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(fetched);
+  context.streams.out(StrCat(fetched.as_array().size(), " files in ", folder, " (", FormatBytes(bytes), " fetched)\n"));
+  return 0;
+}
+
+Result<int> DownloadLogs(Context& context) {
+  const std::string folder = context.arguments.Get("output-dir");
+  const std::string base = ApiPath({"runs", context.arguments.Get("run"), "logs"});
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Get(base));
+  TRY_VOID(os::MakeFolders(folder));
+  Json written = Json::MakeArray();
+  const Json* streams = answer.Find("streams");
+  for (const Json& stream : streams && streams->is_array() ? streams->as_array() : Json::Array{}) {
+    std::string name = stream.GetString("name");
+    const int64_t attempt = stream.GetInt("attempt", 1);
+    TRY(std::string path, Place(folder, attempt > 1 ? StrCat("attempt-", attempt, "/", name) : name));
+    TRY(os::Fd fd, os::Open(path, os::OpenMode::kWrite));
+    uint64_t offset = 0;
+    for (;;) {
+      http::Call call;
+      call.path = StrCat(base, "/", EncodePath(name), "?offset=", offset, "&limit=", kLogPiece, "&attempt=", attempt);
+      TRY(http::Reply reply, session->Do(std::move(call)));
+      if (reply.body.empty()) break;
+      TRY_VOID(os::WriteAll(fd, reply.body, path));
+      offset += reply.body.size();
+    }
+    written.Push(Json::MakeObject({{"stream", name}, {"attempt", attempt}, {"file", path}, {"size", offset}}));
+  }
+  static const Columns columns = {{"FILE", "file", Style::kPlain, Align::kLeft, true}, {"SIZE", "size", Style::kBytes, Align::kRight}};
+  if (context.ForPeople() && written.as_array().empty()) context.Note("no logs");
+  return context.Show(written, &columns);
+}
+
+Result<int> RestoreSnapshot(Context& context) {
+  const std::string folder = context.arguments.Get("output-dir");
+  const std::string run = context.arguments.Get("run");
+  TRY(Session * session, context.Server());
+  TRY(Json view, session->Get(ApiPath({"runs", run})));
+  const Json* spec = view.Find("spec");
+  auto id = Digest::FromHex(spec ? spec->GetString("snapshot") : "");
+  if (!id) return MakeError(Code::kNotFound, "snapshot.none", StrCat("run '", run, "' was submitted without a source directory"));
+  http::Call call;
+  call.path = ApiPath({"blobs", id->Hex()});
+  TRY(http::Reply reply, session->Do(std::move(call)));
+  if (HashBytes(reply.body) != *id) return MakeError(Code::kInternal, "snapshot.content", "the snapshot that arrived is not the one that was asked for");
+  TRY(snapshot::Manifest manifest, snapshot::Manifest::Parse(reply.body));
+  BatchFetch fetch(*session, manifest);
+  TRY_VOID(snapshot::Restore(manifest, folder, [&](const Digest& digest, const auto& write) { return fetch.Get(digest, write); }));
+  Json done = Json::MakeObject({{"run", run}, {"snapshot", id->Hex()}, {"folder", folder}, {"files", manifest.entries.size()}, {"bytes", manifest.TotalBytes()}});
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(done);
+  context.streams.out(StrCat(manifest.entries.size(), " files in ", folder, " (", FormatBytes(manifest.TotalBytes()), ")\n"));
+  return 0;
+}
+
+}  // namespace ferry::cli

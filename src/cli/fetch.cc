@@ -1,0 +1,83 @@
+#include "cli/fetch.h"
+
+#include "base/text.h"
+#include "blob/pack.h"
+
+namespace ferry::cli {
+namespace {
+
+// One request: so much is held in memory for each part of the folder that is being written.
+constexpr uint64_t kBatchBytes = 8u << 20;
+constexpr size_t kBatchCount = 1000;
+
+}  // namespace
+
+BatchFetch::BatchFetch(Session& session, const snapshot::Manifest& manifest) : session_(session) {
+  uint64_t bytes = 0;
+  for (const snapshot::Entry& entry : manifest.entries) {
+    if (entry.type != snapshot::Entry::Type::kFile || entry.size == 0) continue;
+    auto [at, fresh] = blobs_.try_emplace(entry.digest);
+    ++at->second.wanted;
+    if (!fresh) continue;
+    at->second.large = entry.size > blob::kMaxPacked;
+    if (at->second.large) continue;
+    if (batches_.empty() || bytes + entry.size > kBatchBytes || batches_.back().size() == kBatchCount) {
+      batches_.emplace_back();
+      bytes = 0;
+    }
+    bytes += entry.size;
+    batches_.back().push_back(entry.digest);
+    at->second.batch = batches_.size() - 1;
+  }
+}
+
+Result<void> BatchFetch::FetchBatch(size_t batch) {
+  Json::Array list;
+  for (const Digest& digest : batches_[batch])
+    if (const Blob& blob = blobs_[digest]; !blob.here && blob.wanted > 0) list.emplace_back(digest.Hex());
+  blob::PackParser parser([&](const Digest& digest, std::string_view raw, std::string_view) -> Result<void> {
+    auto found = blobs_.find(digest);
+    if (found == blobs_.end()) return {};
+    found->second.content = raw;
+    found->second.here = true;
+    return {};
+  });
+  http::Call call;
+  call.method = "POST";
+  call.path = "/api/v1/blobs/fetch";
+  call.headers.emplace_back("Content-Type", "application/json");
+  call.body = Json::MakeObject({{"digests", std::move(list)}}).Dump();
+  call.body_sink = [&](std::string_view bytes) { return parser.Write(bytes); };
+  TRY([[maybe_unused]] http::Reply reply, session_.Do(std::move(call)));
+  return parser.Finish();
+}
+
+Result<void> BatchFetch::Get(const Digest& digest, const std::function<Result<void>(std::string_view)>& write) {
+  std::string content;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = blobs_.find(digest);
+    if (found == blobs_.end()) return MakeError(Code::kNotFound, "blob.not_found", StrCat("blob ", digest.Hex(), " is not of this snapshot"));
+    Blob& blob = found->second;
+    if (blob.large) {
+      http::Call call;
+      call.path = ApiPath({"blobs", digest.Hex()});
+      call.body_sink = write;
+      TRY([[maybe_unused]] http::Reply reply, session_.Do(std::move(call)));
+      return {};
+    }
+    if (!blob.here) TRY_VOID(FetchBatch(blob.batch));
+    if (!blob.here) return MakeError(Code::kNotFound, "blob.not_found", StrCat("the server has not sent blob ", digest.Hex()));
+    if (blob.wanted > 0) --blob.wanted;
+    if (blob.wanted == 0) {
+      content = std::move(blob.content);
+      blob.content.clear();
+      blob.here = false;
+    } else {
+      content = blob.content;
+    }
+  }
+  return write(content);
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,42 @@
+// The blobs of a manifest from the server: small ones many at a time, in the order they are asked for, large ones one by one as a stream.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "cli/client.h"
+#include "snapshot/snapshot.h"
+
+namespace ferry::cli {
+
+class BatchFetch {
+ public:
+  // `session` is used by nobody else while this lives.
+  BatchFetch(Session& session, const snapshot::Manifest& manifest);
+
+  // Gives the bytes of one blob of the manifest. Each file of the manifest may ask once. Safe from several threads.
+  Result<void> Get(const Digest& digest, const std::function<Result<void>(std::string_view)>& write);
+
+ private:
+  struct Blob {
+    size_t batch = 0;
+    size_t wanted = 0;    // how many files have yet to ask for it
+    bool large = false;
+    bool here = false;
+    std::string content;  // from when its batch came until the last file took it
+  };
+  Result<void> FetchBatch(size_t batch);
+
+  Session& session_;
+  std::mutex mutex_;
+  std::unordered_map<Digest, Blob> blobs_;
+  std::vector<std::vector<Digest>> batches_;
+};
+
+}  // namespace ferry::cli

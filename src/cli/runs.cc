@@ -1,0 +1,255 @@
+// Looking at runs and changing them.
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "cli/colour.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/follow.h"
+#include "cli/width.h"
+
+namespace ferry::cli {
+namespace {
+
+constexpr int64_t kPage = 1000;
+
+const Columns& RunColumns() {
+  static const Columns columns = {{"RUN", "id", Style::kPlain, Align::kLeft, true},
+                                  {"STATUS", "status", Style::kStatus},
+                                  {"EXPERIMENT", "experiment"},
+                                  {"CREATED", "created", Style::kAgo},
+                                  {"DURATION", "duration", Style::kDuration, Align::kRight},
+                                  {"TARGET", "target"},
+                                  {"USER", "user"},
+                                  {"NAME", "shown_name"}};
+  return columns;
+}
+
+// The runs with what a table shows beside their own members.
+Json TableRows(const Json& runs) {
+  Json rows = runs;
+  for (Json& run : rows.as_array()) {
+    run.Set("duration", SecondsBetween(run, "started", "ended"));
+    if (run.GetString("name") != run.GetString("id")) run.Set("shown_name", run.GetString("name"));
+  }
+  return rows;
+}
+
+std::string RunPath(const Context& context, std::string_view below = {}) {
+  std::string path = ApiPath({"runs", context.arguments.Get("run")});
+  return below.empty() ? path : StrCat(path, "/", below);
+}
+
+// Collects the members named `list` of every page.
+Result<Json> AllPages(Session& session, const std::string& path, std::vector<std::pair<std::string, std::string>> parameters, const char* list) {
+  Json all = Json::MakeArray();
+  for (;;) {
+    TRY(Json page, session.Get(path + QueryText(parameters)));
+    if (Json* items = page.Find(list); items && items->is_array())
+      for (Json& item : items->as_array()) all.Push(std::move(item));
+    std::string next = page.GetString("next");
+    if (next.empty()) return all;
+    std::erase_if(parameters, [](const auto& parameter) { return parameter.first == "cursor"; });
+    parameters.emplace_back("cursor", next);
+  }
+}
+
+// One line of `run show`: the name, and a value unless it is empty.
+void AddLine(std::string& out, std::string_view name, const std::string& value) {
+  if (value.empty()) return;
+  out += name;
+  out.append(name.size() < 14 ? 14 - name.size() : 1, ' ');
+  out += StrCat(value, "\n");
+}
+
+std::string Shown(const Json& view, std::string_view key, Style style = Style::kPlain) {
+  const Json* value = view.Find(key);
+  return value && !value->is_null() ? RenderCell(*value, style, Now()) : std::string();
+}
+
+// A word as a shell would want it, where that matters.
+std::string Quoted(const std::string& word) {
+  bool plain = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%") == std::string::npos;
+  return plain ? word : StrCat("'", word, "'");
+}
+
+std::string Details(const Json& view, bool colour) {
+  std::string out;
+  std::string status = view.GetString("status");
+  AddLine(out, "run", view.GetString("id"));
+  if (view.GetString("name") != view.GetString("id")) AddLine(out, "name", Shown(view, "name"));
+  AddLine(out, "description", Shown(view, "description"));
+  if (colour) status = Paint(status, status == "Completed" ? Colour::kGreen : status == "Failed" || status == "NotResponding" ? Colour::kRed : Colour::kYellow);
+  AddLine(out, "status", status);
+  if (const Json* end = view.Find("end"); end && view.GetString("status") != "Completed") AddLine(out, "why", OneLine(end->GetString("text")));
+  AddLine(out, "waiting", Shown(view, "waiting"));
+  AddLine(out, "experiment", StrCat(Shown(view, "experiment"), view.GetInt("number") ? StrCat(" (number ", view.GetInt("number"), ")") : std::string()));
+  AddLine(out, "workspace", Shown(view, "workspace"));
+  AddLine(out, "parent", Shown(view, "parent"));
+  AddLine(out, "target", StrCat(Shown(view, "target"), view.GetString("node").empty() ? "" : StrCat(", node ", view.GetString("node"))));
+  AddLine(out, "user", Shown(view, "user"));
+  AddLine(out, "created", StrCat(Shown(view, "created", Style::kTime), " (", Shown(view, "created", Style::kAgo), ")"));
+  AddLine(out, "started", Shown(view, "started", Style::kTime));
+  AddLine(out, "ended", Shown(view, "ended", Style::kTime));
+  if (Json seconds = SecondsBetween(view, "started", "ended"); !seconds.is_null()) AddLine(out, "duration", RenderCell(seconds, Style::kDuration, {}));
+  if (view.GetInt("attempt") > 1) AddLine(out, "attempt", std::to_string(view.GetInt("attempt")));
+  if (const Json* spec = view.Find("spec")) {
+    std::vector<std::string> words;
+    if (std::string script = spec->GetString("script"); !script.empty()) words.push_back(Quoted(script));
+    for (const char* key : {"arguments", "command"})
+      for (const std::string& word : spec->GetStrings(key)) words.push_back(Quoted(word));
+    AddLine(out, "runs", OneLine(Join(words, " ")));
+    AddLine(out, "snapshot", spec->GetString("snapshot"));
+  }
+  AddLine(out, "tags", Shown(view, "tags"));
+  AddLine(out, "properties", Shown(view, "properties"));
+  if (const Json* stages = view.Find("stages"); stages && stages->is_array())
+    for (const Json& stage : stages->as_array()) {
+      Json seconds = SecondsBetween(stage, "start", "end");
+      AddLine(out, StrCat("  ", stage.GetString("name")), seconds.is_null() ? std::string("-") : RenderCell(seconds, Style::kDuration, {}));
+    }
+  return out;
+}
+
+// Prints a run: lines for people, the value for programs.
+Result<int> ShowView(Context& context, const Json& view) {
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(view);
+  context.streams.out(Details(view, context.streams.out_terminal.colour));
+  return 0;
+}
+
+// Does something to the run and tells its status.
+Result<int> PostAndTell(Context& context, std::string_view verb, std::string_view told) {
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("POST", RunPath(context, verb)));
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
+  std::string status = answer.GetString("status");
+  context.streams.out(StrCat(context.arguments.Get("run"), ": ", told, status.empty() ? "" : StrCat(" (", status, ")"), "\n"));
+  return 0;
+}
+
+Result<int> SetArchived(Context& context, bool archived) {
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("PATCH", RunPath(context), Json::MakeObject({{"archived", archived}})));
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
+  context.streams.out(StrCat(context.arguments.Get("run"), archived ? ": archived\n" : ": restored\n"));
+  return 0;
+}
+
+}  // namespace
+
+Result<int> ListRuns(Context& context) {
+  const Arguments& given = context.arguments;
+  TRY(std::string workspace, context.Workspace());
+  const bool all = given.Has("all");
+  const int64_t wanted = given.Number("last");
+  if (wanted == 0 && !all) return MakeError(Code::kInvalid, "args.value", "--last is '0'; expected a whole number from 1", "run list");
+  std::vector<std::pair<std::string, std::string>> filters = {
+      {"workspace", workspace},
+      {"experiment", given.Get("experiment-name")},
+      {"status", given.Get("status")},
+      {"target", given.Get("compute-target-name")},
+      {"parent", given.Get("parent-run-id")},
+      {"user", given.Get("user")},
+      {"tag", Join(given.All("tags"), ",")},
+      {"archived", given.Has("archived") ? "true" : ""},
+      {"filter", given.Get("filter")},
+      {"order", given.Get("order")},
+  };
+  TRY(Session * session, context.Server());
+  Json runs = Json::MakeArray();
+  std::string next = given.Get("cursor");
+  do {
+    const int64_t left = wanted - static_cast<int64_t>(runs.as_array().size());
+    auto parameters = filters;
+    parameters.emplace_back("limit", std::to_string(all ? kPage : std::min(kPage, left)));
+    parameters.emplace_back("cursor", next);
+    TRY(Json page, session->Get("/api/v1/runs" + QueryText(parameters)));
+    if (Json* list = page.Find("runs"); list && list->is_array())
+      for (Json& run : list->as_array()) runs.Push(std::move(run));
+    next = page.GetString("next");
+  } while (!next.empty() && (all || static_cast<int64_t>(runs.as_array().size()) < wanted));
+
+  Json value = given.Has("cursor") ? Json::MakeObject({{"runs", runs}, {"next", next.empty() ? Json() : Json(next)}}) : runs;
+  Json rows = TableRows(runs);
+  if (context.ForPeople() && runs.as_array().empty()) context.Note("no runs");
+  TRY(int status, context.Show(value, &RunColumns(), &rows));
+  if (context.ForPeople() && !next.empty()) {
+    if (given.Has("cursor"))
+      context.Note(StrCat("more: --cursor ", next));
+    else if (context.streams.out_terminal.is_tty)
+      context.Note("there are more: --last N or --all");
+  }
+  return status;
+}
+
+Result<int> ShowRun(Context& context) {
+  TRY(Session * session, context.Server());
+  TRY(Json view, session->Get(RunPath(context)));
+  return ShowView(context, view);
+}
+
+Result<int> CancelRun(Context& context) { return PostAndTell(context, "cancel", "cancel asked for"); }
+Result<int> EvictRun(Context& context) { return PostAndTell(context, "evict", "taken off its node"); }
+
+Result<int> UpdateRun(Context& context) {
+  const Arguments& given = context.arguments;
+  TRY(auto tags, KeyValues(given.All("add-tag"), "--add-tag", true));
+  TRY(auto properties, KeyValues(given.All("set-property"), "--set-property", false));
+  Json change = Json::MakeObject();
+  if (!tags.empty()) change.Set("tags", tags);
+  if (given.Has("remove-tag")) change.Set("remove_tags", given.All("remove-tag"));
+  if (!properties.empty()) change.Set("properties", properties);
+  if (given.Has("name")) change.Set("name", given.Get("name"));
+  if (given.Has("description")) change.Set("description", given.Get("description"));
+  if (change.as_object().empty())
+    return MakeError(Code::kInvalid, "args.missing", "run update needs something to change: --add-tag, --remove-tag, --set-property, --name or --description", "run update");
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Send("PATCH", RunPath(context), change));
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
+  context.streams.out(StrCat(given.Get("run"), ": updated\n"));
+  return 0;
+}
+
+Result<int> ArchiveRun(Context& context) { return SetArchived(context, true); }
+Result<int> RestoreRun(Context& context) { return SetArchived(context, false); }
+
+Result<int> ExplainRun(Context& context) {
+  TRY(Session * session, context.Server());
+  TRY(Json answer, session->Get(RunPath(context, "explain")));
+  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
+  context.streams.out(StrCat(answer.GetString("status"), ": ", OneLine(answer.GetString("explanation")), "\n"));
+  return 0;
+}
+
+Result<int> RerunRun(Context&) { return MakeError(Code::kInvalid, "run.rerun", "rerun is not supported yet"); }
+
+Result<int> ShowMetrics(Context& context) {
+  static const Columns summary = {{"METRIC", "name"},
+                                  {"LATEST", "latest", Style::kPlain, Align::kRight},
+                                  {"STEP", "latest_step", Style::kPlain, Align::kRight},
+                                  {"MIN", "min", Style::kPlain, Align::kRight},
+                                  {"MAX", "max", Style::kPlain, Align::kRight},
+                                  {"COUNT", "count", Style::kPlain, Align::kRight},
+                                  {"LOGGED", "latest_time", Style::kAgo}};
+  static const Columns points = {{"STEP", "step", Style::kPlain, Align::kRight}, {"TIME", "time", Style::kTime}, {"VALUE", "value", Style::kPlain, Align::kRight}};
+  TRY(Session * session, context.Server());
+  std::string name = context.arguments.Get("name");
+  const bool one = !name.empty();
+  TRY(Json answer, session->Get(one ? StrCat(RunPath(context, "metrics"), "/", EncodePath(name), "?limit=", context.arguments.Number("last")) : RunPath(context, "metrics")));
+  const Json* found = answer.Find(one ? "points" : "metrics");
+  Json rows = found && found->is_array() ? *found : Json::MakeArray();
+  if (context.ForPeople() && rows.as_array().empty()) context.Note("nothing was logged");
+  return context.Show(one ? answer : rows, one ? &points : &summary, &rows);
+}
+
+Result<int> ListFiles(Context& context) {
+  static const Columns columns = {{"PATH", "path", Style::kPlain, Align::kLeft, true}, {"SIZE", "size", Style::kBytes, Align::kRight}};
+  TRY(Session * session, context.Server());
+  TRY(Json files, AllPages(*session, RunPath(context, "artifacts"), {{"prefix", context.arguments.Get("prefix")}}, "artifacts"));
+  if (context.ForPeople() && files.as_array().empty()) context.Note("no files");
+  return context.Show(files, &columns);
+}
+
+}  // namespace ferry::cli
