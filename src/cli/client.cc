@@ -74,7 +74,7 @@ Result<Address> Address::Find() {
   auto json = ParseJson(*text, file);
   if (!json.ok() || json->GetString("url").empty())
     return MakeError(Code::kInvalid, "server.address", StrCat(file, " names no server", json.ok() ? "" : StrCat(": ", json.error().message)), file);
-  address.url = json->GetString("url");
+  address.url = json->GetString("local_url", json->GetString("url"));
   address.pid = static_cast<int>(json->GetInt("pid"));
   if (address.token.empty()) {
     auto own = os::ReadFile(os::JoinPath(address.home, "admin.token"), 64u << 10);
