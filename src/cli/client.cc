@@ -182,6 +182,19 @@ Result<Json> Session::Get(const std::string& path) {
   return ParseJson(reply.body, "the server's answer");
 }
 
+Result<Json> Session::GetAll(const std::string& path, std::vector<std::pair<std::string, std::string>> parameters, const char* list) {
+  Json all = Json::MakeArray();
+  for (;;) {
+    TRY(Json page, Get(path + QueryText(parameters)));
+    if (Json* items = page.Find(list); items && items->is_array())
+      for (Json& item : items->as_array()) all.Push(std::move(item));
+    std::string next = page.GetString("next");
+    if (next.empty()) return all;
+    std::erase_if(parameters, [](const auto& parameter) { return parameter.first == "cursor"; });
+    parameters.emplace_back("cursor", next);
+  }
+}
+
 Result<Json> Session::Send(const std::string& method, const std::string& path, const Json& body) {
   http::Call call;
   call.method = method;

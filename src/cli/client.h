@@ -59,6 +59,8 @@ class Session {
   // The same with JSON bodies.
   Result<Json> Get(const std::string& path);
   Result<Json> Send(const std::string& method, const std::string& path, const Json& body = Json::MakeObject());
+  // The members of the lists named `list` of every page.
+  Result<Json> GetAll(const std::string& path, std::vector<std::pair<std::string, std::string>> parameters, const char* list);
   // Server-sent events; see http::Client.
   Result<void> Events(const std::string& path, const std::string& last_id, const std::function<bool(const http::Event&)>& on_event);
 

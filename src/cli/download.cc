@@ -76,6 +76,8 @@ Result<bool> DownloadOne(Session& session, const std::string& source, const std:
       if (!reply.ok()) return reply.error();
       // A server that knows no ranges sent the whole: begin anew without asking for one.
       if (have > 0 && reply->status != 206) continue;
+      if (have + got < size)
+        return MakeError(Code::kUnavailable, "download.cut_off", StrCat("'", file.GetString("path"), "' was cut off; the same command goes on where it ended"), path);
     }
     if (digest) {
       TRY(Digest there, HashFile(part));

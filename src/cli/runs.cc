@@ -41,20 +41,6 @@ std::string RunPath(const Context& context, std::string_view below = {}) {
   return below.empty() ? path : StrCat(path, "/", below);
 }
 
-// Collects the members named `list` of every page.
-Result<Json> AllPages(Session& session, const std::string& path, std::vector<std::pair<std::string, std::string>> parameters, const char* list) {
-  Json all = Json::MakeArray();
-  for (;;) {
-    TRY(Json page, session.Get(path + QueryText(parameters)));
-    if (Json* items = page.Find(list); items && items->is_array())
-      for (Json& item : items->as_array()) all.Push(std::move(item));
-    std::string next = page.GetString("next");
-    if (next.empty()) return all;
-    std::erase_if(parameters, [](const auto& parameter) { return parameter.first == "cursor"; });
-    parameters.emplace_back("cursor", next);
-  }
-}
-
 // One line of `run show`: the name, and a value unless it is empty.
 void AddLine(std::string& out, std::string_view name, const std::string& value) {
   if (value.empty()) return;
@@ -247,7 +233,7 @@ Result<int> ShowMetrics(Context& context) {
 Result<int> ListFiles(Context& context) {
   static const Columns columns = {{"PATH", "path", Style::kPlain, Align::kLeft, true}, {"SIZE", "size", Style::kBytes, Align::kRight}};
   TRY(Session * session, context.Server());
-  TRY(Json files, AllPages(*session, RunPath(context, "artifacts"), {{"prefix", context.arguments.Get("prefix")}}, "artifacts"));
+  TRY(Json files, session->GetAll(RunPath(context, "artifacts"), {{"prefix", context.arguments.Get("prefix")}}, "artifacts"));
   if (context.ForPeople() && files.as_array().empty()) context.Note("no files");
   return context.Show(files, &columns);
 }
