@@ -64,10 +64,10 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
   // REQUIRES: ok().
   T& value() & { return Checked(); }
-  T&& value() && { return std::move(Checked()); }
+  T value() && { return std::move(Checked()); }
   const T& value() const& { return const_cast<Result*>(this)->Checked(); }
   T& operator*() & { return Checked(); }
-  T&& operator*() && { return std::move(Checked()); }
+  T operator*() && { return std::move(Checked()); }
   const T& operator*() const& { return value(); }
   T* operator->() { return &Checked(); }
   const T* operator->() const { return &value(); }

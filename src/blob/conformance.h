@@ -1,4 +1,5 @@
-// What every BlobStore must do, as a gtest suite. An implementation's test instantiates it with a way to open a store in a folder:
+// What every BlobStore must do, as a gtest suite. An implementation's test instantiates it with a way to open a store
+// in a folder:
 //   INSTANTIATE_TEST_SUITE_P(Files, BlobConformance, testing::Values(Opener(OpenFileBlobStore)));
 // A store is closed by destroying it and must then open again with all that was acknowledged.
 #pragma once
@@ -10,6 +11,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <random>
@@ -21,7 +26,6 @@
 #include "base/text.h"
 #include "blob/blob_store.h"
 #include "blob/pack.h"
-#include "os/file.h"
 
 namespace ferry::blob {
 
@@ -33,7 +37,8 @@ inline std::string SomeBytes(uint64_t seed, size_t size) {
   std::string out;
   out.reserve(size + 32);
   while (out.size() < size) {
-    if (seed % 2) out += StrCat("line ", random() % 1000, " of a text\n");
+    if (seed % 2)
+      out += StrCat("line ", random() % 1000, " of a text\n");
     else {
       uint64_t v = random();
       out.append(reinterpret_cast<const char*>(&v), sizeof v);
@@ -51,7 +56,8 @@ inline std::string PackOf(const std::vector<std::string>& blobs) {
 
 inline Result<size_t> Upload(BlobStore& store, std::string_view pack, size_t cut = SIZE_MAX) {
   TRY(auto sink, store.AddPack());
-  for (size_t at = 0; at < pack.size(); at += std::min(cut, pack.size() - at)) TRY_VOID(sink->Write(pack.substr(at, cut)));
+  for (size_t at = 0; at < pack.size(); at += std::min(cut, pack.size() - at))
+    TRY_VOID(sink->Write(pack.substr(at, cut)));
   return sink->Finish();
 }
 
@@ -70,12 +76,12 @@ inline Result<std::string> ReadBlob(BlobStore& store, const Digest& digest, size
 class BlobConformance : public testing::TestWithParam<Opener> {
  protected:
   void SetUp() override {
-    folder_ = os::JoinPath(testing::TempDir(), "blobs." + RandomHex(6));
+    folder_ = testing::TempDir() + "/blobs." + RandomHex(6);
     Reopen();
   }
   void TearDown() override {
     store_.reset();
-    EXPECT_TRUE(os::RemoveAll(folder_).ok());
+    std::filesystem::remove_all(folder_);
   }
   void Reopen() {
     store_.reset();
@@ -348,7 +354,8 @@ TEST_P(BlobConformance, KilledInTheMiddleOfUploads) {
   std::mt19937_64 random(static_cast<uint64_t>(::getpid()));
   auto batch = [](uint64_t round, uint64_t n) {
     std::vector<std::string> blobs;
-    for (uint64_t i = 0; i < 20; ++i) blobs.push_back(SomeBytes(round * 100'000 + n * 100 + i, n % 8 == 7 ? 400'000 : 3000));
+    for (uint64_t i = 0; i < 20; ++i)
+      blobs.push_back(SomeBytes(round * 100'000 + n * 100 + i, n % 8 == 7 ? 400'000 : 3000));
     return blobs;
   };
   uint64_t acknowledged = 0;
@@ -386,7 +393,8 @@ TEST_P(BlobConformance, KilledInTheMiddleOfUploads) {
     ::close(ends[0]);
     EXPECT_EQ(Upload(*store_, PackOf({SomeBytes(round, 77)})).value(), 1u);
   }
-  std::printf("[          ] %llu uploads were acknowledged before a kill\n", static_cast<unsigned long long>(acknowledged));
+  std::printf("[          ] %llu uploads were acknowledged before a kill\n",
+              static_cast<unsigned long long>(acknowledged));
 }
 
 }  // namespace ferry::blob

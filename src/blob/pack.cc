@@ -84,7 +84,8 @@ Result<std::string_view> UnpackRecord(const RecordHead& head, std::string_view s
     if (ZSTD_isError(n) || n != head.raw) return Corrupt(StrCat("blob ", head.digest.Hex(), " does not decompress"));
     raw = std::string_view(buffer.data(), head.raw);
   }
-  if (HashBytes(raw) != head.digest) return Corrupt(StrCat("blob ", head.digest.Hex(), " has another hash than it claims"));
+  if (HashBytes(raw) != head.digest)
+    return Corrupt(StrCat("blob ", head.digest.Hex(), " has another hash than it claims"));
   return raw;
 }
 

@@ -145,7 +145,8 @@ bool IsSafeRun(std::string_view run) {
 }
 
 Error BadName(std::string_view name) {
-  return MakeError(Code::kInvalid, "log.bad_name", StrCat("\"", EncodePercent(name.substr(0, 100)), "\" cannot name a run or a log stream"));
+  return MakeError(Code::kInvalid, "log.bad_name",
+                   StrCat("\"", EncodePercent(name.substr(0, 100)), "\" cannot name a run or a log stream"));
 }
 
 class FileLogStore final : public LogStore {

@@ -71,7 +71,8 @@ Result<void> Drain(const Fd& pipe, Clock::time_point deadline, std::string& outp
     if (n < 0) return ErrnoError(errno, "read from", program);
     if (n == 0) return {};
     output.append(buffer, static_cast<size_t>(n));
-    if (output.size() > kMostOutput) return MakeError(Code::kTooLarge, "process.output", StrCat(program, " prints too much"));
+    if (output.size() > kMostOutput)
+      return MakeError(Code::kTooLarge, "process.output", StrCat(program, " prints too much"));
   }
 }
 
@@ -95,8 +96,10 @@ Result<Captured> RunAndCapture(const std::vector<std::string>& argv, const std::
     if (ended == pid) break;
     if (ended < 0 && errno != EINTR) return ErrnoError(errno, "wait for", argv[0]);
     if (ended == 0) {
-      if (Clock::now() >= deadline) drained = MakeError(Code::kTimeout, "process.timeout", StrCat(argv[0], " did not end in time"));
-      else ::usleep(100);
+      if (Clock::now() >= deadline)
+        drained = MakeError(Code::kTimeout, "process.timeout", StrCat(argv[0], " did not end in time"));
+      else
+        ::usleep(100);
     }
   }
   if (!drained.ok()) return drained.error();

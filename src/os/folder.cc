@@ -35,8 +35,13 @@ FileType TypeOfMode(mode_t mode) {
 }
 
 Stat FromStat(const struct stat& s) {
-  return {TypeOfMode(s.st_mode), static_cast<uint64_t>(s.st_size), s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
-          s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec, s.st_ino, s.st_dev, s.st_mode & 07777};
+  return {TypeOfMode(s.st_mode),
+          static_cast<uint64_t>(s.st_size),
+          s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
+          s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec,
+          s.st_ino,
+          s.st_dev,
+          s.st_mode & 07777};
 }
 
 Result<Fd> OpenAt(int folder, const char* name, int flags, unsigned mode, const char* doing) {
@@ -136,24 +141,28 @@ Result<size_t> ReadSome(const Fd& fd, char* buffer, size_t size) {
 }
 
 Result<void> CopyContent(const Fd& from, const Fd& to, uint64_t size, std::string& buffer) {
-  // Whether the last file system asked could not share blocks: one wasted call a file is a tenth of the copy of a small one.
+  // Whether the last file system asked could not share blocks: one wasted call a file is a tenth of the copy of a small
+  // one.
   static std::atomic<uint64_t> cannot_share{0};
   struct stat s;
   if (::fstat(to.get(), &s) < 0) return ErrnoError(errno, "look at", "a file");
   if (size > 0 && cannot_share.load(std::memory_order_relaxed) != s.st_dev + 1) {
     if (::ioctl(to.get(), FICLONE, from.get()) == 0) return {};
-    if (errno == EOPNOTSUPP || errno == ENOTTY || errno == EXDEV) cannot_share.store(s.st_dev + 1, std::memory_order_relaxed);
+    if (errno == EOPNOTSUPP || errno == ENOTTY || errno == EXDEV)
+      cannot_share.store(s.st_dev + 1, std::memory_order_relaxed);
   }
   constexpr size_t kBuffer = 256u << 10;
   if (buffer.size() < kBuffer) buffer.resize(kBuffer);
-  // In the kernel a large file is copied without crossing into this process; for a small one that costs more than it saves.
+  // In the kernel a large file is copied without crossing into this process; for a small one that costs more than it
+  // saves.
   if (size > 4 * kBuffer) {
     for (;;) {
       ssize_t n = ::copy_file_range(from.get(), nullptr, to.get(), nullptr, 1u << 30, 0);
       if (n > 0) continue;
       if (n == 0) break;
       if (errno == EINTR) continue;
-      if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO) return ErrnoError(errno, "copy", "a file");
+      if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO)
+        return ErrnoError(errno, "copy", "a file");
       break;
     }
   }

@@ -1,5 +1,5 @@
-// A folder held open: what is in it is found through the folder itself and not through a path, so that nothing can be slipped in between and
-// no path is walked again for each file.
+// A folder held open: what is in it is found through the folder itself and not through a path, so that nothing can be
+// slipped in between and no path is walked again for each file.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace ferry::os {
 
-// Safe to call from several threads, but for List. `name` is one name or a relative path; only its last part is not followed when it is a
-// link. Failures are those of ErrnoError.
+// Safe to call from several threads, but for List. `name` is one name or a relative path; only its last part is not
+// followed when it is a link. Failures are those of ErrnoError.
 class Folder {
  public:
   Folder() = default;
@@ -31,7 +31,8 @@ class Folder {
 
   // For reading. Does not follow a link and does not wait for a pipe.
   Result<Fd> OpenFile(const char* name, bool follow = false) const;
-  // A new file for writing: kConflict "file.exists" for anything that is there, also a link. `mode` is subject to the process's mask.
+  // A new file for writing: kConflict "file.exists" for anything that is there, also a link. `mode` is subject to the
+  // process's mask.
   Result<Fd> CreateFile(const char* name, unsigned mode) const;
   Result<void> MakeFolder(const char* name, unsigned mode = 0755) const;
   Result<void> MakeLink(const std::string& target, const char* name) const;
@@ -45,7 +46,8 @@ class Folder {
 Result<void> SetMode(const Fd& fd, unsigned mode);
 // Up to `size` bytes from where the file stands; 0 at the end.
 Result<size_t> ReadSome(const Fd& fd, char* buffer, size_t size);
-// Copies `from` whole, sharing its blocks where the file system can. REQUIRES: both stand at their beginning. `buffer` is scratch space.
+// Copies `from` whole, sharing its blocks where the file system can. REQUIRES: both stand at their beginning. `buffer`
+// is scratch space.
 Result<void> CopyContent(const Fd& from, const Fd& to, uint64_t size, std::string& buffer);
 
 }  // namespace ferry::os

@@ -35,11 +35,16 @@ TEST_F(FolderTest, ListsNamesAndTypes) {
   ASSERT_TRUE(folder_.MakeLink("folder", "link").ok());
   for (int round = 0; round < 2; ++round) {
     std::set<std::string> names;
-    ASSERT_TRUE(folder_.List([&](const char* name, FileType type) {
-      if (std::string_view(name) == "folder") EXPECT_EQ(type, FileType::kFolder);
-      else if (std::string_view(name) == "link") EXPECT_EQ(type, FileType::kLink);
-      else EXPECT_TRUE(type == FileType::kFile && names.insert(name).second);
-    }).ok());
+    ASSERT_TRUE(folder_
+                    .List([&](const char* name, FileType type) {
+                      if (std::string_view(name) == "folder")
+                        EXPECT_EQ(type, FileType::kFolder);
+                      else if (std::string_view(name) == "link")
+                        EXPECT_EQ(type, FileType::kLink);
+                      else
+                        EXPECT_TRUE(type == FileType::kFile && names.insert(name).second);
+                    })
+                    .ok());
     EXPECT_EQ(names, expected);
   }
 }

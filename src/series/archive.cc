@@ -56,7 +56,8 @@ Summary ReadSummary(const Statement& row) {
 }
 
 Error BadChunk(const sqlite::Database& database, int64_t metric) {
-  return MakeError(Code::kInternal, "series.bad_chunk", StrCat("a chunk of the metric ", metric, " in ", database.path(), " cannot be read"));
+  return MakeError(Code::kInternal, "series.bad_chunk",
+                   StrCat("a chunk of the metric ", metric, " in ", database.path(), " cannot be read"));
 }
 
 }  // namespace

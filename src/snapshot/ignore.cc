@@ -96,9 +96,7 @@ Step MatchClass(std::string_view pattern, size_t& at, unsigned char c) {
 // Compares one byte with the pattern element at `at`, which is no '*', and moves `at` behind it.
 Step MatchOne(std::string_view pattern, size_t& at, char c) {
   switch (pattern[at]) {
-    case '?':
-      ++at;
-      return c != '/' ? Step::kMatch : Step::kMismatch;
+    case '?': ++at; return c != '/' ? Step::kMatch : Step::kMismatch;
     case '[': return MatchClass(pattern, at, static_cast<unsigned char>(c));
     case '\\':
       if (++at >= pattern.size()) return Step::kMalformed;
@@ -107,14 +105,14 @@ Step MatchOne(std::string_view pattern, size_t& at, char c) {
   }
 }
 
-// gitwildmatch of a whole text. Time is at most the product of both lengths: a '*' never has to be tried again once a later one was
-// reached, nor a "**" once a later "**" was, so that two places to go back to are enough.
+// gitwildmatch of a whole text. Time is at most the product of both lengths: a '*' never has to be tried again once a
+// later one was reached, nor a "**" once a later "**" was, so that two places to go back to are enough.
 bool WildMatch(std::string_view pattern, std::string_view text) {
   constexpr size_t kNone = std::string_view::npos;
   size_t p = 0, t = 0;
   size_t star_p = kNone, star_t = 0;      // behind the last '*', and the text it has not taken yet
   size_t double_p = kNone, double_t = 0;  // the same of the last "**"
-  bool by_folder = false;                 // the last "**" has a '/' behind it that belongs to it: it takes whole folders
+  bool by_folder = false;  // the last "**" has a '/' behind it that belongs to it: it takes whole folders
   for (;;) {
     bool failed = false;
     if (p < pattern.size() && pattern[p] == '*') {

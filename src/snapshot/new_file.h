@@ -10,7 +10,8 @@
 
 namespace ferry::snapshot {
 
-// Creates files with mode 0644 or 0755 whatever the process's mask is, at one look a mode instead of one change a file. For one thread.
+// Creates files with mode 0644 or 0755 whatever the process's mask is, at one look a mode instead of one change a file.
+// For one thread.
 class FileMaker {
  public:
   Result<os::Fd> Create(const os::Folder& folder, const char* name, bool executable) {

@@ -51,7 +51,8 @@ class FirstError {
   std::atomic<bool> failed_{false};
 };
 
-// Tasks that may beget tasks. Each thread calls Next until it is empty, which it is once no task is left and none is being worked on.
+// Tasks that may beget tasks. Each thread calls Next until it is empty, which it is once no task is left and none is
+// being worked on.
 template <typename Task>
 class TaskStack {
  public:

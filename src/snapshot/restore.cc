@@ -74,7 +74,8 @@ class Writer {
 
  private:
   static Error Mismatch(const Entry& entry) {
-    return MakeError(Code::kInvalid, "snapshot.content", StrCat("the content of ", entry.path, " is not what the snapshot says"));
+    return MakeError(Code::kInvalid, "snapshot.content",
+                     StrCat("the content of ", entry.path, " is not what the snapshot says"));
   }
 
   const os::Folder& root_;
@@ -85,7 +86,8 @@ class Writer {
   std::string_view open_;  // the path of folder_
 };
 
-// Gives each thread a stretch of its own, so that they create files in different folders, and what is left of the others' stretches at the end.
+// Gives each thread a stretch of its own, so that they create files in different folders, and what is left of the
+// others' stretches at the end.
 class Shares {
  public:
   Shares(size_t count, unsigned threads) : shares_(threads) {
@@ -125,7 +127,8 @@ Result<void> Restore(const Manifest& manifest, const std::string& folder, const 
   for (const Entry& entry : manifest.entries)
     if (entry.type == Entry::Type::kFile) files.push_back(&entry);
   if (!files.empty()) {
-    const auto useful = static_cast<unsigned>(std::min<size_t>(ThreadCount(threads), (files.size() + kChunk - 1) / kChunk));
+    const auto useful =
+        static_cast<unsigned>(std::min<size_t>(ThreadCount(threads), (files.size() + kChunk - 1) / kChunk));
     Shares shares(files.size(), useful);
     FirstError error;
     RunOnThreads(useful, [&](unsigned worker) {

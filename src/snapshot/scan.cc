@@ -48,7 +48,8 @@ Result<Hashed::State> HashOnce(const os::Fd& file, std::string& buffer, Sha256& 
   }
   digest = hash.Finish();
   TRY(os::Stat after, os::StatFd(file));
-  const bool settled = size == after.size && before.size == after.size && before.mtime_ns == after.mtime_ns && before.ctime_ns == after.ctime_ns;
+  const bool settled = size == after.size && before.size == after.size && before.mtime_ns == after.mtime_ns &&
+                       before.ctime_ns == after.ctime_ns;
   stat = after;
   stat.size = size;
   return settled ? Hashed::State::kRead : Hashed::State::kUnsettled;
@@ -68,7 +69,8 @@ void HashFile(const os::Folder& root, Found& found, std::string& buffer, Sha256&
   }
 }
 
-void HashAll(const os::Folder& root, const std::vector<size_t>& which, std::vector<Found>& found, std::vector<Hashed>& hashed, unsigned threads) {
+void HashAll(const os::Folder& root, const std::vector<size_t>& which, std::vector<Found>& found,
+             std::vector<Hashed>& hashed, unsigned threads) {
   std::atomic<size_t> next{0};
   const auto useful = static_cast<unsigned>(std::min<size_t>(threads, (which.size() + kChunk - 1) / kChunk));
   if (useful == 0) return;
@@ -88,7 +90,8 @@ Result<void> CheckReadable(std::vector<std::string> unreadable) {
   for (std::string& path : unreadable)
     if (path.empty()) path = ".";
   return MakeError(Code::kInvalid, "snapshot.unreadable",
-                   StrCat("cannot read ", Join(unreadable, ", "), count > kMostNamed ? StrCat(" and ", count - kMostNamed, " more") : "",
+                   StrCat("cannot read ", Join(unreadable, ", "),
+                          count > kMostNamed ? StrCat(" and ", count - kMostNamed, " more") : "",
                           "; list them in .amlignore to leave them out"));
 }
 
@@ -99,7 +102,8 @@ Result<IgnoreRules> ReadRules(const std::string& folder, std::string& used) {
     auto stat = os::StatPath(path);
     if (!stat.ok() || stat->type != os::FileType::kFile) continue;
     auto text = os::ReadFile(path, 16u << 20);
-    if (!text.ok()) return MakeError(Code::kInvalid, "snapshot.unreadable", StrCat("cannot read ", name, ": ", text.error().message));
+    if (!text.ok())
+      return MakeError(Code::kInvalid, "snapshot.unreadable", StrCat("cannot read ", name, ": ", text.error().message));
     used = name;
     return IgnoreRules(*text);
   }
@@ -151,7 +155,8 @@ Result<ScanResult> Scan(const ScanOptions& options) {
     return MakeError(Code::kInvalid, "snapshot.not_a_folder", StrCat(options.folder, " is not a folder"));
   auto root = os::Folder::Open(options.folder);
   if (!root.ok())
-    return MakeError(Code::kInvalid, "snapshot.unreadable", StrCat("cannot read ", options.folder, ": ", root.error().message));
+    return MakeError(Code::kInvalid, "snapshot.unreadable",
+                     StrCat("cannot read ", options.folder, ": ", root.error().message));
 
   const unsigned threads = ThreadCount(options.threads);
   ScanResult result;
@@ -165,8 +170,10 @@ Result<ScanResult> Scan(const ScanOptions& options) {
   StatCacheReader cache(options.cache_file);
   for (size_t i = 0; i < found.size(); ++i) {
     if (found[i].type() != Entry::Type::kFile) continue;
-    if (const Digest* digest = cache.Find(found[i].path, found[i].stat)) hashed[i].digest = *digest;
-    else unknown.push_back(i);
+    if (const Digest* digest = cache.Find(found[i].path, found[i].stat))
+      hashed[i].digest = *digest;
+    else
+      unknown.push_back(i);
   }
   HashAll(*root, unknown, found, hashed, threads);
   for (size_t i : unknown)

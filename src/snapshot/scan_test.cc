@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 #include <thread>
 
@@ -63,7 +64,8 @@ TEST(Scan, FilesFoldersAndModes) {
   folder.Write("sub/.git", "gitdir: x");
   ASSERT_TRUE(os::MakeFolders(folder.At("empty/folder")).ok());
   auto result = MustScan(folder.path());
-  EXPECT_EQ(Paths(result), (std::vector<std::string>{".azureml/config.json", "__pycache__/x.pyc", "a/b/c", "bin/run", "empty/folder", "train.py"}));
+  EXPECT_EQ(Paths(result), (std::vector<std::string>{".azureml/config.json", "__pycache__/x.pyc", "a/b/c", "bin/run",
+                                                     "empty/folder", "train.py"}));
   EXPECT_EQ(Find(result, "train.py")->digest, HashBytes("print(1)"));
   EXPECT_EQ(Find(result, "train.py")->size, 8u);
   EXPECT_FALSE(Find(result, "train.py")->executable);
@@ -76,7 +78,9 @@ TEST(Scan, FilesFoldersAndModes) {
 
 TEST(Scan, OddNames) {
   TestFolder folder;
-  const std::vector<std::string> names = {"--help", "-rf", " lead", "new\nline", "sp ace", "tab\t", "trail ", "\xC3\xA9t\xC3\xA9", "\xFF\xFE", "a\\b", "...", "..x", "*", "d ir/\n/f"};
+  const std::vector<std::string> names = {
+      "--help",   "-rf",  " lead", "new\nline", "sp ace", "tab\t",    "trail ", "\xC3\xA9t\xC3\xA9",
+      "\xFF\xFE", "a\\b", "...",   "..x",       "*",      "d ir/\n/f"};
   for (const std::string& name : names) folder.Write(name, name);
   auto result = MustScan(folder.path());
   ASSERT_EQ(result.manifest.entries.size(), names.size());
@@ -108,7 +112,8 @@ TEST(Scan, IgnoreFiles) {
   folder.Write("sub/.amlignore", "*\n");
   result = MustScan(folder.path());
   EXPECT_EQ(result.ignore_file, ".amlignore");
-  EXPECT_EQ(Paths(result), (std::vector<std::string>{".amlignore", ".gitignore", "a.log", "data/keep", "sub/.amlignore", "sub/a.log"}));
+  EXPECT_EQ(Paths(result), (std::vector<std::string>{".amlignore", ".gitignore", "a.log", "data/keep", "sub/.amlignore",
+                                                     "sub/a.log"}));
   folder.Write(".amlignore", "");
   EXPECT_EQ(MustScan(folder.path()).manifest.entries.size(), 8u);
 }
@@ -150,7 +155,9 @@ TEST(Scan, Links) {
   EXPECT_EQ(Find(result, "to_ignored")->digest, HashBytes("ignored"));
   for (const char* left_out : {"out_folder", "dangling", "loop_a", "loop_b", "to_ignored_folder"}) {
     EXPECT_EQ(Find(result, left_out), nullptr) << left_out;
-    EXPECT_TRUE(std::any_of(result.notes.begin(), result.notes.end(), [&](const std::string& note) { return note.starts_with(left_out); })) << left_out;
+    EXPECT_TRUE(std::any_of(result.notes.begin(), result.notes.end(), [&](const std::string& note) {
+      return note.starts_with(left_out);
+    })) << left_out;
   }
   EXPECT_EQ(result.notes.size(), 5u);
 }
@@ -178,7 +185,8 @@ TEST(Scan, UnreadableFilesAreNamed) {
     ScanOptions options;
     options.folder = folder.path();
     auto result = Scan(options);
-    if (result.ok() || result.error().slug != "snapshot.unreadable" || result.error().code != Code::kInvalid) ::_exit(1);
+    if (result.ok() || result.error().slug != "snapshot.unreadable" || result.error().code != Code::kInvalid)
+      ::_exit(1);
     const std::string& message = result.error().message;
     if (message.find("closed") == std::string::npos || message.find("secret08") == std::string::npos) ::_exit(2);
     if (message.find("secret09") != std::string::npos || message.find("and 3 more") == std::string::npos) ::_exit(3);
@@ -230,7 +238,8 @@ TEST(Scan, ChangesBehindEqualSizeAndTime) {
   EXPECT_EQ(Find(result, "f")->digest, HashBytes("two"));
 }
 
-// The file is written again, at equal size, right behind the scan: often within one tick of the clock that stamps files.
+// The file is written again, at equal size, right behind the scan: often within one tick of the clock that stamps
+// files.
 TEST(Scan, RacyTimestamps) {
   TestFolder folder, other;
   const std::string cache = other.At("cache");
@@ -247,6 +256,22 @@ TEST(Scan, RacyTimestamps) {
     ASSERT_EQ(Find(result, "f")->digest, HashBytes(second)) << i;
   }
   std::printf("[          ] %d of 200 rewrites left no sign\n", same_stamp);
+}
+
+// A file whose time is not older than the scan is read each time, and once more after it has become older.
+TEST(Scan, YoungFilesAreReadAgain) {
+  TestFolder folder, other;
+  const std::string cache = other.At("cache");
+  folder.Write("young", "x");
+  folder.Write("old", "x");
+  Age(folder.At("young"), -3600);
+  Settle();
+  EXPECT_EQ(MustScan(folder.path(), cache).hashed, 2u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(MustScan(folder.path(), cache).hashed, 1u);
+  Age(folder.At("young"), 3600);
+  Settle();
+  EXPECT_EQ(MustScan(folder.path(), cache).hashed, 1u);
+  EXPECT_EQ(MustScan(folder.path(), cache).hashed, 0u);
 }
 
 // The rule by itself: an entry counts only when both times are older than the recording scan by more than a tick.
@@ -279,8 +304,10 @@ TEST(StatCache, DamageIsAnEmptyCache) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 200; ++i) {
     std::string bad = good;
-    if (i % 4 == 0) bad.resize(random() % bad.size());
-    else bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
+    if (i % 4 == 0)
+      bad.resize(random() % bad.size());
+    else
+      bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
     folder.Write("cache", bad);
     auto result = MustScan(data.path(), folder.At("cache"));
     ASSERT_EQ(result.hashed, 20u);
@@ -293,7 +320,8 @@ TEST(Scan, LargeSnapshotsAreNoted) {
   for (int i = 0; i < 2001; ++i) folder.Write(StrCat(i % 3 ? "many/" : "few/", i), "");
   auto result = MustScan(folder.path());
   ASSERT_EQ(result.notes.size(), 1u);
-  EXPECT_EQ(result.notes[0].find("the snapshot is large: 2001 files, 0 B; largest folders: many/ (1334 files"), 0u) << result.notes[0];
+  EXPECT_EQ(result.notes[0].find("the snapshot is large: 2001 files, 0 B; largest folders: many/ (1334 files"), 0u)
+      << result.notes[0];
   EXPECT_NE(result.notes[0].find(".amlignore"), std::string::npos);
 }
 
@@ -305,8 +333,10 @@ TEST(Scan, FolderThatChangesMeanwhile) {
     std::mt19937_64 random(1);
     while (!stop) {
       const std::string name = StrCat("d", random() % 5, "/g", random() % 50);
-      if (random() % 2) folder.Write(name, std::string(random() % 100'000, 'x'));
-      else (void)os::RemoveFile(folder.At(name));
+      if (random() % 2)
+        folder.Write(name, std::string(random() % 100'000, 'x'));
+      else
+        (void)os::RemoveFile(folder.At(name));
     }
   });
   for (int i = 0; i < 100; ++i) MustScan(folder.path(), other.At("cache"));

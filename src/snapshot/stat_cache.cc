@@ -6,8 +6,8 @@ namespace ferry::snapshot {
 
 namespace {
 
-// The head: magic, the moment of the scan, the number of entries. Then the entries, then a SHA-256 of all that. Numbers are in the machine's own
-// order: the file never leaves it, and elsewhere the hash or the magic does not fit.
+// The head: magic, the moment of the scan, the number of entries. Then the entries, then a SHA-256 of all that. Numbers
+// are in the machine's own order: the file never leaves it, and elsewhere the hash or the magic does not fit.
 constexpr uint64_t kMagic = 0x3143'5346'4652'4546;
 constexpr size_t kHead = 24;
 // The fixed part of an entry: length of the path, size, mtime, ctime, inode, digest.
@@ -72,7 +72,8 @@ const Digest* StatCacheReader::Find(std::string_view path, const os::Stat& stat)
   }
   if (!have_ || order != 0) return nullptr;
   have_ = false;
-  const bool same = size_ == stat.size && mtime_ns_ == stat.mtime_ns && ctime_ns_ == stat.ctime_ns && inode_ == stat.inode;
+  const bool same =
+      size_ == stat.size && mtime_ns_ == stat.mtime_ns && ctime_ns_ == stat.ctime_ns && inode_ == stat.inode;
   const bool settled = mtime_ns_ < scanned_ns_ - kTickNs && ctime_ns_ < scanned_ns_ - kTickNs;
   return same && settled ? &digest_ : nullptr;
 }
@@ -97,7 +98,8 @@ void StatCacheWriter::Add(std::string_view path, const os::Stat& stat, const Dig
 Result<void> StatCacheWriter::Write(const std::string& path) {
   std::memcpy(bytes_.data() + 16, &count_, sizeof count_);
   bytes_ += HashBytes(bytes_).Raw();
-  if (const size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0) TRY_VOID(os::MakeFolders(path.substr(0, slash)));
+  if (const size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0)
+    TRY_VOID(os::MakeFolders(path.substr(0, slash)));
   return os::WriteFileAtomic(path, bytes_, 0600, false);
 }
 

@@ -1,4 +1,5 @@
-// What a scan remembers for the next one: the hash of each file together with the signs by which a change of it shows. Not safe for several threads.
+// What a scan remembers for the next one: the hash of each file together with the signs by which a change of it shows.
+// Not safe for several threads.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,9 @@ class StatCacheReader {
   // An absent, foreign or damaged file is an empty cache.
   explicit StatCacheReader(const std::string& path);
 
-  // The digest that was recorded for `path`, if the file looks unchanged and its times are older than the scan that recorded it by more than
-  // a tick: a younger file may have been written again without a visible sign. REQUIRES: ascending paths from call to call.
+  // The digest that was recorded for `path`, if the file looks unchanged and its times are older than the scan that
+  // recorded it by more than a tick: a younger file may have been written again without a visible sign. REQUIRES:
+  // ascending paths from call to call.
   const Digest* Find(std::string_view path, const os::Stat& stat);
   // How many entries the file has.
   uint64_t size() const { return count_; }

@@ -14,7 +14,9 @@ namespace ferry::snapshot {
 
 class TestFolder {
  public:
-  TestFolder() : path_(os::JoinPath(testing::TempDir(), "snapshot." + RandomHex(6))) { EXPECT_TRUE(os::MakeFolders(path_).ok()); }
+  TestFolder() : path_(os::JoinPath(testing::TempDir(), "snapshot." + RandomHex(6))) {
+    EXPECT_TRUE(os::MakeFolders(path_).ok());
+  }
   ~TestFolder() { EXPECT_TRUE(os::RemoveAll(path_).ok()); }
   TestFolder(const TestFolder&) = delete;
   TestFolder& operator=(const TestFolder&) = delete;
@@ -29,7 +31,9 @@ class TestFolder {
     ASSERT_TRUE(file.ok()) << file.error().message;
     ASSERT_TRUE(os::WriteAll(*file, bytes).ok());
   }
-  void Link(std::string_view name, const std::string& target) const { ASSERT_TRUE(os::MakeLink(target, At(name)).ok()); }
+  void Link(std::string_view name, const std::string& target) const {
+    ASSERT_TRUE(os::MakeLink(target, At(name)).ok());
+  }
 
  private:
   std::string path_;

@@ -24,7 +24,8 @@ struct Harvest {
 
 class Walker {
  public:
-  Walker(const os::Folder& root, const IgnoreRules& rules, unsigned threads) : root_(root), rules_(rules), harvests_(threads) {}
+  Walker(const os::Folder& root, const IgnoreRules& rules, unsigned threads)
+      : root_(root), rules_(rules), harvests_(threads) {}
 
   std::vector<Harvest> Run() {
     folders_.Push(std::string());
@@ -51,7 +52,8 @@ class Walker {
       empty = false;
       at.resize(prefix);
       at += name;
-      if (std::string_view(at).substr(prefix) == ".git" || rules_.IgnoredHere(at, type == os::FileType::kFolder)) return;
+      if (std::string_view(at).substr(prefix) == ".git" || rules_.IgnoredHere(at, type == os::FileType::kFolder))
+        return;
       switch (type) {
         case os::FileType::kFolder: folders_.Push(at); break;
         case os::FileType::kOther: harvest.special.push_back(at); break;
@@ -129,7 +131,8 @@ class Links {
   bool InSnapshot(const std::string& path) const {
     if (path.empty()) return true;
     auto at = [&](const std::string& key) {
-      return std::lower_bound(found_.begin(), found_.end(), key, [](const Found& f, const std::string& k) { return f.path < k; });
+      return std::lower_bound(found_.begin(), found_.end(), key,
+                              [](const Found& f, const std::string& k) { return f.path < k; });
     };
     if (auto exact = at(path); exact != found_.end() && exact->path == path) return true;
     auto below = at(path + "/");
@@ -215,8 +218,10 @@ Result<WalkResult> Walk(const os::Folder& root, const std::string& folder, const
       if (found.stat.type == os::FileType::kLink) resolved.push_back(resolver.Resolve(found, result.notes));
     auto next = resolved.begin();
     for (Found& found : result.found) {
-      if (found.stat.type != os::FileType::kLink) kept.push_back(std::move(found));
-      else if (auto& link = *next++) kept.push_back(std::move(*link));
+      if (found.stat.type != os::FileType::kLink)
+        kept.push_back(std::move(found));
+      else if (auto& link = *next++)
+        kept.push_back(std::move(*link));
     }
     result.found = std::move(kept);
     Shorten(result.notes, "links were left out");

@@ -14,13 +14,14 @@ namespace ferry::snapshot {
 // A file, a link or an empty folder.
 struct Found {
   std::string path;
-  os::Stat stat;           // of the content: for a followed link, of what it points to
-  bool followed = false;   // a link whose content is taken
-  std::string target;      // where a link that stays a link points
+  os::Stat stat;          // of the content: for a followed link, of what it points to
+  bool followed = false;  // a link whose content is taken
+  std::string target;     // where a link that stays a link points
 
   Entry::Type type() const {
-    return stat.type == os::FileType::kFile ? Entry::Type::kFile
-                                            : stat.type == os::FileType::kLink ? Entry::Type::kLink : Entry::Type::kFolder;
+    return stat.type == os::FileType::kFile   ? Entry::Type::kFile
+           : stat.type == os::FileType::kLink ? Entry::Type::kLink
+                                              : Entry::Type::kFolder;
   }
 };
 

@@ -115,7 +115,7 @@ Result<std::unique_ptr<Database>> Database::Open(const std::string& path, Settin
   if (s.read_only) {
     TRY_VOID(database->Exec("PRAGMA query_only=ON"));
   } else {
-    TRY_VOID(database->Exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=8388608; PRAGMA foreign_keys=OFF;"));
+    TRY_VOID(database->Exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=8388608;"));
   }
   return database;
 }

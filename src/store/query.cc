@@ -105,7 +105,8 @@ Result<Value> NormalizeFor(const Column& column, Value value) {
       if (IsText(value)) return value;
       break;
   }
-  return MakeError(Code::kInvalid, "store.bad_value", StrCat("a value of the wrong type for the column \"", column.name, "\""), column.name);
+  return MakeError(Code::kInvalid, "store.bad_value", StrCat("a value of the wrong type for the column \"", column.name, "\""),
+                   column.name);
 }
 
 bool Holds(const Condition& condition, const Value& value) {

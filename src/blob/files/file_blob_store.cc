@@ -20,7 +20,10 @@ namespace {
 class FilePackSink : public PackSink {
  public:
   FilePackSink(Packs& packs, Loose& loose, std::string path)
-      : packs_(packs), loose_(loose), path_(std::move(path)), parser_([this](const Digest& digest, std::string_view raw, std::string_view record) {
+      : packs_(packs),
+        loose_(loose),
+        path_(std::move(path)),
+        parser_([this](const Digest& digest, std::string_view raw, std::string_view record) {
           return Add(digest, raw, record);
         }) {}
 
@@ -58,7 +61,9 @@ class FilePackSink : public PackSink {
  private:
   Result<void> Add(const Digest& digest, std::string_view raw, std::string_view record) {
     if (!seen_.insert(digest).second) return {};
-    rows_.push_back({digest, {0, static_cast<uint32_t>(record.size() - kRecordHead), static_cast<uint32_t>(raw.size()), buffer_.size() + kRecordHead}});
+    rows_.push_back({digest,
+                     {0, static_cast<uint32_t>(record.size() - kRecordHead), static_cast<uint32_t>(raw.size()),
+                      buffer_.size() + kRecordHead}});
     buffer_.append(record);
     return buffer_.size() >= kAppendLimit ? Spill() : Result<void>();
   }
@@ -110,7 +115,8 @@ class FilePackSink : public PackSink {
 // A blob of a pack: read, decompressed and verified whole at the first Read.
 class PackedReader : public Reader {
  public:
-  PackedReader(const Digest& digest, Location at, std::shared_ptr<os::Fd> file) : digest_(digest), at_(at), file_(std::move(file)) {}
+  PackedReader(const Digest& digest, Location at, std::shared_ptr<os::Fd> file)
+      : digest_(digest), at_(at), file_(std::move(file)) {}
 
   uint64_t size() const override { return at_.raw; }
 
@@ -159,10 +165,12 @@ class FileBlobStore : public BlobStore {
     TRY_VOID(os::MakeFolders(folder));
     TRY(os::FileLock lock, os::FileLock::Take(os::JoinPath(folder, "lock"), false));
     std::unique_ptr<FileBlobStore> store(new FileBlobStore(folder, std::move(lock)));
+    const bool fresh = !os::Exists(os::JoinPath(folder, "packs"));
     TRY_VOID(os::RemoveAll(store->incoming_));
     TRY_VOID(os::MakeFolders(store->incoming_));
     TRY(store->packs_, Packs::Open(os::JoinPath(folder, "packs"), os::JoinPath(folder, "index.db")));
     TRY(store->loose_, Loose::Open(os::JoinPath(folder, "loose"), os::JoinPath(folder, "partial")));
+    if (fresh) TRY_VOID(os::SyncFolder(folder));
     return std::unique_ptr<BlobStore>(std::move(store));
   }
 
@@ -230,6 +238,8 @@ class FileBlobStore : public BlobStore {
 
 }  // namespace
 
-Result<std::unique_ptr<BlobStore>> OpenFileBlobStore(std::string folder) { return FileBlobStore::Open(std::move(folder)); }
+Result<std::unique_ptr<BlobStore>> OpenFileBlobStore(std::string folder) {
+  return FileBlobStore::Open(std::move(folder));
+}
 
 }  // namespace ferry::blob

@@ -15,8 +15,8 @@
 
 namespace ferry::blob {
 
-// Opens or creates the store. kConflict "file.locked" when another process has it open. An upload that meets a full disk fails with
-// kExhausted "file.disk_full", leaves nothing behind, and the store stays usable.
+// Opens or creates the store. kConflict "file.locked" when another process has it open. An upload that meets a full
+// disk fails with kExhausted "file.disk_full", leaves nothing behind, and the store stays usable.
 Result<std::unique_ptr<BlobStore>> OpenFileBlobStore(std::string folder);
 
 }  // namespace ferry::blob

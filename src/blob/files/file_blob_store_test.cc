@@ -8,6 +8,7 @@
 
 #include "blob/conformance.h"
 #include "blob/files/packs.h"
+#include "os/file.h"
 
 namespace ferry::blob {
 
@@ -117,7 +118,8 @@ TEST_F(FileBlobStore, TornTailIsCutOff) {
   const uint64_t size = os::StatPath(pack)->size;
   std::string record;
   AppendRecord(record, HashBytes("torn"), "torn");
-  for (const std::string& tail : {record.substr(0, 43), record.substr(0, 10), std::string(5000, '\0'), std::string("junk")}) {
+  for (const std::string& tail :
+       {record.substr(0, 43), record.substr(0, 10), std::string(5000, '\0'), std::string("junk")}) {
     for (bool lose_index : {false, true}) {
       store_.reset();
       if (lose_index) DropIndex();
@@ -288,7 +290,8 @@ TEST_F(FileBlobStore, Speed) {
   std::printf("[          ] ask for 10,000 unknown: %.1f ms\n", asking.Milliseconds());
   auto sink = store_->AddPack().value();
   Stopwatch uploading;
-  for (size_t at = 0; at < pack.size(); at += 65536) ASSERT_TRUE(sink->Write(std::string_view(pack).substr(at, 65536)).ok());
+  for (size_t at = 0; at < pack.size(); at += 65536)
+    ASSERT_TRUE(sink->Write(std::string_view(pack).substr(at, 65536)).ok());
   std::printf("[          ] receive: %.0f ms\n", uploading.Milliseconds());
   ASSERT_EQ(sink->Finish().value(), blobs.size());
   std::printf("[          ] receive and finish: %.0f ms\n", uploading.Milliseconds());

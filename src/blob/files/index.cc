@@ -46,7 +46,8 @@ class Index::Connection {
     if (create) {
       TRY_VOID(c->Run("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864"));
       TRY(int64_t form, c->Number("PRAGMA user_version"));
-      if (form != 0 && form != kForm) return MakeError(Code::kInternal, "blob.index", "the blob index has another form");
+      if (form != 0 && form != kForm)
+        return MakeError(Code::kInternal, "blob.index", "the blob index has another form");
       TRY_VOID(c->Run(kTables));
       if (form == 0) TRY_VOID(c->Run(StrCat("PRAGMA user_version=", kForm)));
       TRY_VOID(c->Prepare("INSERT OR IGNORE INTO blobs VALUES(?1,?2,?3,?4,?5)", c->add_));

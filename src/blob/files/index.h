@@ -1,5 +1,5 @@
-// Where each packed blob lies: a SQLite file that can be derived from the packs at any time, so it is never flushed for its own sake
-// and may be deleted. Safe to call from several threads; one process at a time.
+// Where each packed blob lies: a SQLite file that can be derived from the packs at any time, so it is never flushed for
+// its own sake and may be deleted. Safe to call from several threads; one process at a time.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class Index {
 
   // How many bytes of each pack the index covers.
   Result<std::map<uint32_t, uint64_t>> Packs();
-  // Adds the rows that are new and records that `pack` is covered up to `size`, all or nothing. Sorts `rows`. Returns how many were new.
-  // kExhausted "file.disk_full".
+  // Adds the rows that are new and records that `pack` is covered up to `size`, all or nothing. Sorts `rows`. Returns
+  // how many were new. kExhausted "file.disk_full".
   Result<size_t> Add(std::vector<IndexRow>& rows, uint32_t pack, uint64_t size);
   // Forgets everything.
   Result<void> Clear();

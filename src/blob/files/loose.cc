@@ -67,12 +67,12 @@ void Loose::KeepRunning(const Digest& digest, std::unique_ptr<Running> running) 
 
 Result<void> Loose::AddPart(const Digest& digest, uint64_t offset, std::string_view bytes) {
   std::lock_guard lock(UploadMutex(digest));
+  TRY(uint64_t have, Partial(digest));
+  if (have != offset)
+    return MakeError(Code::kConflict, "blob.offset",
+                     StrCat("the upload of ", digest.Hex(), " continues at ", have, " and not at ", offset));
   const std::string path = PartialPath(digest);
   TRY(os::Fd file, os::Open(path, os::OpenMode::kReadWrite));
-  TRY(os::Stat stat, os::StatFd(file, path));
-  if (stat.size != offset)
-    return MakeError(Code::kConflict, "blob.offset",
-                     StrCat("the upload of ", digest.Hex(), " continues at ", stat.size, " and not at ", offset));
   auto running = TakeRunning(digest);
   if (auto written = os::WriteAllAt(file, bytes, offset, path); !written.ok()) {
     if (auto cut = os::Truncate(file, offset, path); cut.ok() && running) KeepRunning(digest, std::move(running));
@@ -146,7 +146,8 @@ Result<void> Loose::FinishParts(const Digest& digest, uint64_t size) {
   if (!right) {
     TakeRunning(digest);
     TRY_VOID(os::RemoveFile(path));
-    return MakeError(Code::kInvalid, "blob.corrupt", StrCat("the upload of ", digest.Hex(), " has another hash than it claims"));
+    return MakeError(Code::kInvalid, "blob.corrupt",
+                     StrCat("the upload of ", digest.Hex(), " has another hash than it claims"));
   }
   return PublishPartial(digest);
 }

@@ -1,4 +1,5 @@
-// Large blobs, one file each, and the uploads on their way to become one. Safe to call from several threads; one process at a time.
+// Large blobs, one file each, and the uploads on their way to become one. Safe to call from several threads; one
+// process at a time.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ namespace ferry::blob {
 
 class Loose {
  public:
-  // `blobs` holds ab/abcdef..., `partials` holds one file an upload. Both are created. Uploads untouched for a week are dropped.
+  // `blobs` holds ab/abcdef..., `partials` holds one file an upload. Both are created. Uploads untouched for a week are
+  // dropped.
   static Result<std::unique_ptr<Loose>> Open(const std::string& blobs, const std::string& partials);
 
   bool Has(const Digest& digest);
@@ -52,7 +54,7 @@ class Loose {
   const std::string partials_;
   std::array<std::mutex, 64> uploads_;  // one upload at a time writes to a partial file
 
-  std::mutex mutex_;                                // guards the two below
+  std::mutex mutex_;  // guards the two below
   std::unordered_set<Digest> here_;
   std::unordered_map<Digest, std::unique_ptr<Running>> running_;  // at most kMostRunning
 };

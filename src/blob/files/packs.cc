@@ -14,7 +14,8 @@ namespace {
 
 // Rows that a recovery holds in memory before it writes them.
 constexpr size_t kBatch = 50'000;
-// No append is larger than this, so a longer unreadable tail is damage, which is kept for a person to look at, and not a torn append.
+// No append is larger than this, so a longer unreadable tail is damage, which is kept for a person to look at, and not
+// a torn append.
 constexpr uint64_t kLongestTorn = kAppendLimit + kMaxPacked + kRecordHead + 4096;
 
 std::vector<Digest> DigestsOf(const std::vector<IndexRow>& rows) {
@@ -41,7 +42,8 @@ class Window {
       const size_t want = static_cast<size_t>(std::min<uint64_t>(size_ - offset, std::max<size_t>(count, 8u << 20)));
       TRY(bytes_, os::ReadAt(file_, offset, want, path_));
       begin_ = offset;
-      if (bytes_.size() < count) return MakeError(Code::kInternal, "file.io", StrCat(path_, " shrinks while it is read"));
+      if (bytes_.size() < count)
+        return MakeError(Code::kInternal, "file.io", StrCat(path_, " shrinks while it is read"));
     }
     return std::string_view(bytes_).substr(offset - begin_, count);
   }

@@ -1,5 +1,5 @@
-// The folder of pack files and the index over it. Packs only grow: an upload is appended to the current pack or becomes a pack of its own.
-// Safe to call from several threads; one process at a time.
+// The folder of pack files and the index over it. Packs only grow: an upload is appended to the current pack or becomes
+// a pack of its own. Safe to call from several threads; one process at a time.
 #pragma once
 
 #include <array>
@@ -25,14 +25,16 @@ inline constexpr size_t kAppendLimit = 4u << 20;
 
 class Packs {
  public:
-  // Opens `folder` (created) and brings the index up to date: bytes that the index does not cover are read and verified, the torn tail of
-  // an append that did not end is cut off. When packs are not what the index says, it is rebuilt.
+  // Opens `folder` (created) and brings the index up to date: bytes that the index does not cover are read and
+  // verified, the torn tail of an append that did not end is cut off. When packs are not what the index says, it is
+  // rebuilt.
   static Result<std::unique_ptr<Packs>> Open(const std::string& folder, const std::string& index_file);
 
-  // Appends whole records durably. rows[i].at.offset counts from the beginning of `records`; the records of rows that are here already
-  // are left out. Returns how many were new. A failure leaves nothing behind.
+  // Appends whole records durably. rows[i].at.offset counts from the beginning of `records`; the records of rows that
+  // are here already are left out. Returns how many were new. A failure leaves nothing behind.
   Result<size_t> Append(std::string records, std::vector<IndexRow> rows);
-  // Makes the file `path` a pack by renaming it, durably. rows[i].at.offset counts from the file's beginning. On failure the file is gone.
+  // Makes the file `path` a pack by renaming it, durably. rows[i].at.offset counts from the file's beginning. On
+  // failure the file is gone.
   Result<size_t> Publish(const std::string& path, uint64_t size, std::vector<IndexRow> rows);
 
   Result<std::vector<bool>> Has(std::span<const Digest> digests) { return index_->Has(digests); }
@@ -51,9 +53,9 @@ class Packs {
   const std::string folder_;
   std::unique_ptr<Index> index_;
 
-  std::mutex publish_;         // one publication at a time; guards the four below
-  uint32_t last_ = 0;          // the highest pack number in use
-  uint32_t current_ = 0;       // the pack that is appended to; 0: none
+  std::mutex publish_;    // one publication at a time; guards the four below
+  uint32_t last_ = 0;     // the highest pack number in use
+  uint32_t current_ = 0;  // the pack that is appended to; 0: none
   os::Fd current_file_;
   uint64_t current_size_ = 0;
 
@@ -65,8 +67,8 @@ class Packs {
   std::array<OpenPack, 16> files_;  // recently read packs; guarded by files_mutex_
 };
 
-// Keeps the rows whose blob is not in `here` (same order) and closes the gaps in `records`, where rows[i].at.offset - `base` is the
-// position of a record's stored bytes.
+// Keeps the rows whose blob is not in `here` (same order) and closes the gaps in `records`, where rows[i].at.offset -
+// `base` is the position of a record's stored bytes.
 void DropPresent(std::string& records, std::vector<IndexRow>& rows, const std::vector<bool>& here, uint64_t base);
 
 }  // namespace ferry::blob

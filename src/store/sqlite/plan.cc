@@ -74,7 +74,6 @@ std::string Writer::Comparison(const std::string& x, std::optional<ColumnType> t
   const Value& wanted = condition.values[0];
   if (!Comparable(type, wanted)) return condition.op == Op::kNe ? "1" : "0";
   bool text = IsText(wanted);
-  const char* texts_only = type ? "" : " AND ";
   switch (condition.op) {
     case Op::kEq: return StrCat(x, " = ", Bind(wanted));
     case Op::kNe: return StrCat(x, " IS NOT ", Bind(wanted));
@@ -92,9 +91,11 @@ std::string Writer::Comparison(const std::string& x, std::optional<ColumnType> t
       std::string from = StrCat(x, " >= ", Bind(wanted));
       return end.empty() ? from : StrCat("(", from, " AND ", x, " < ", Bind(end), ")");
     }
-    case Op::kContains:
+    case Op::kContains: {
       if (!text) return "0";
-      return StrCat("(", type ? "" : x, type ? "" : " >= ''", texts_only, "instr(CAST(", x, " AS BLOB), ", Bind(wanted, true), ") > 0)");
+      std::string found = StrCat("instr(CAST(", x, " AS BLOB), ", Bind(wanted, true), ") > 0");
+      return type ? found : StrCat("(", x, " >= '' AND ", found, ")");
+    }
     default: return "0";
   }
 }
@@ -116,7 +117,8 @@ std::string Writer::Test(const std::string& key, const Condition& condition) {
 
 bool HasEqual(const TableSpec& table, const Query& query, const std::string& column) {
   return std::any_of(query.where.begin(), query.where.end(), [&](const Condition& condition) {
-    return condition.op == Op::kEq && condition.field == Field{"", column} && Comparable(TypeOf(table, condition.field), condition.values[0]);
+    return condition.op == Op::kEq && condition.field == Field{"", column} &&
+           Comparable(TypeOf(table, condition.field), condition.values[0]);
   });
 }
 
@@ -134,7 +136,7 @@ std::optional<size_t> FixedPrefix(const TableSpec& table, const Query& query, co
 }
 
 struct WalkPath {
-  std::string index;       // empty: none has the order
+  std::string index;               // empty: none has the order
   std::vector<std::string> fixed;  // its leading columns that conditions fix
 };
 
@@ -178,7 +180,8 @@ void Sql::BindTo(sqlite::Statement& statement) const {
     const Value& value = parameters[i].value;
     if (const auto* whole = std::get_if<int64_t>(&value)) statement.BindInt(at, *whole);
     else if (const auto* real = std::get_if<double>(&value)) statement.BindReal(at, *real);
-    else if (const auto* text = std::get_if<std::string>(&value)) parameters[i].blob ? statement.BindBlob(at, *text) : statement.BindText(at, *text);
+    else if (const auto* text = std::get_if<std::string>(&value); text && parameters[i].blob) statement.BindBlob(at, *text);
+    else if (text) statement.BindText(at, *text);
     else statement.BindNull(at);
   }
 }

@@ -78,7 +78,9 @@ struct TableSql {
 class SqliteStore final : public Store {
  public:
   SqliteStore(Schema schema, std::unique_ptr<sqlite::Database> writer)
-      : schema_(std::move(schema)), writer_(std::move(writer)), readers_(writer_->path(), {.slug = "store", .cache_bytes = kReaderCache}, kReaders) {
+      : schema_(std::move(schema)),
+        writer_(std::move(writer)),
+        readers_(writer_->path(), {.slug = "store", .cache_bytes = kReaderCache}, kReaders) {
     for (const TableSpec& table : schema_.tables()) sql_.emplace(table.name, TableSql(table));
   }
 

@@ -1,0 +1,114 @@
+// A node's agent: dials the server, works on what it is assigned, reports until it is answered. The rim around agent::Core.
+// Threads: one reads the server's commands, one watches the attempts' folders, a few prepare and collect, and the caller's sends reports.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/collect.h"
+#include "agent/core.h"
+#include "agent/folder.h"
+#include "agent/prepare.h"
+#include "http/client.h"
+#include "os/poll.h"
+
+namespace ferry::agent {
+
+struct AgentSettings {
+  std::string home;
+  std::string node = "local";
+  std::string target = "local";
+  int slots = 1;
+  std::vector<int> gpus;
+  // Where the server is: an address, or a file that holds one ("url" of server.json) and is read again at every dial.
+  std::string url;
+  std::string url_file;
+  std::string token;
+  std::string program;  // this program's path
+  std::string sdk;
+};
+
+class Agent {
+ public:
+  explicit Agent(AgentSettings settings);
+  ~Agent();
+  // Until `stop`. Scripts go on without it.
+  Result<void> Run(std::stop_token stop);
+
+ private:
+  // One attempt as the rim sees it.
+  struct Work {
+    model::Assign assign;
+    std::map<std::string, uint64_t> sent;  // stream -> bytes that the server has
+    uint64_t spool_sent = 0;
+    bool launched = false;
+    bool collecting = false;
+    bool outputs_done = false;
+    bool said_collected = false;
+    bool syncing = false;  // a pool thread looks at its outputs
+    std::optional<os::ProcessId> supervisor;
+    int watch = -1;
+    std::vector<Collected> artifacts;  // at the server by content, not yet reported
+    CollectedBefore before;
+    std::chrono::steady_clock::time_point next_sync{};
+    std::chrono::steady_clock::time_point next_look{};
+    std::vector<std::string> log_files;  // below work/logs
+  };
+  struct Report {
+    std::string body;
+    std::vector<model::AgentEvent> events;
+    std::vector<std::tuple<model::AttemptKey, std::string, uint64_t>> streams;  // acknowledged positions; "" is the spool
+    std::map<model::AttemptKey, size_t> artifacts;
+    bool more = false;
+    bool empty = true;
+  };
+
+  http::ClientSettings Server() const;
+  void Do(const std::vector<Action>& actions);  // REQUIRES: mutex_ held
+  void Post(std::function<void()> job);
+  void PoolLoop();
+  void LinkLoop(std::stop_token stop);
+  void WatchLoop(std::stop_token stop);
+  void CheckSupervisors();
+  void PrepareJob(model::AttemptKey key);
+  void SyncJob(model::AttemptKey key, bool final);
+  void BeginWatching(Work& work);
+  void Dirty();  // REQUIRES: mutex_ held
+  bool SendHello(http::Client& client, std::stop_token stop);
+  bool SendReport(http::Client& client, std::stop_token stop);
+  Report BuildReport();  // REQUIRES: mutex_ held
+  // Adds what is unsent of one work; false when something did not fit.
+  bool AddStreams(const model::AttemptKey& key, Work& work, Json& logs, Json& records, size_t& room, Report& report);
+
+  AgentSettings settings_;
+  Preparer preparer_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Core core_;
+  std::map<model::AttemptKey, Work> works_;
+  bool linked_ = false;    // the command stream is open
+  bool welcomed_ = false;
+  bool dirty_ = false;
+  bool stop_ = false;
+  int64_t session_ = 0;
+  int64_t sequence_ = 0;
+  std::string last_snapshot_;
+  os::FolderWatch watch_;
+  os::Waker waker_;
+  std::map<int, model::AttemptKey> watched_;
+
+  std::mutex pool_mutex_;
+  std::condition_variable pool_changed_;
+  std::deque<std::function<void()>> jobs_;
+  bool pool_stop_ = false;
+  std::vector<std::thread> pool_;
+};
+
+}  // namespace ferry::agent
