@@ -128,7 +128,13 @@ Result<std::unique_ptr<Session>> Session::OpenRunning(SessionSettings settings) 
   return session;
 }
 
-bool Session::IsGone() const { return !address_.home.empty() && (address_.pid <= 0 || !os::Identify(address_.pid)); }
+bool Session::IsGone() const { return address_.pid <= 0 || !os::Identify(address_.pid); }
+
+bool Session::HoldsNoLock() const {
+  // A number may belong to another process by now; the lock goes with the server.
+  auto lock = os::FileLock::Take(os::JoinPath(address_.home, "server.lock"), false);
+  return lock.ok();
+}
 
 void Session::Relocate() {
   if (auto address = Address::Find(); address.ok() && (address->url != address_.url || address->token != address_.token)) {
@@ -159,7 +165,7 @@ Result<http::Reply> Session::Do(http::Call call) {
       Relocate();
       reply = Exchange(call);
     }
-    if (!reply.ok() && IsGone()) {
+    if (!reply.ok() && (IsGone() || HoldsNoLock())) {
       TRY(address_, Start(settings_));
       Connect();
       reply = Exchange(call);

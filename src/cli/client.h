@@ -71,8 +71,9 @@ class Session {
   Session(Address address, SessionSettings settings);
   void Connect();
   Result<http::Reply> Exchange(const http::Call& call);
-  // Whether the server is this user's own and its process is gone.
+  // Whether the process of this user's own server is gone, or the server at least.
   bool IsGone() const;
+  bool HoldsNoLock() const;
   static Result<Address> Start(const SessionSettings& settings);
 
   Address address_;

@@ -26,6 +26,17 @@ const Columns& RunColumns() {
   return columns;
 }
 
+// On a terminal, columns that would say nothing give their place to the others.
+Columns ColumnsFor(const Context& context, const Json& rows) {
+  Columns columns = RunColumns();
+  if (!context.streams.out_terminal.is_tty) return columns;
+  auto all = [&](auto holds) { return std::all_of(rows.as_array().begin(), rows.as_array().end(), holds); };
+  if (all([](const Json& run) { return run.GetString("shown_name").empty(); })) std::erase_if(columns, [](const Column& c) { return c.path == "shown_name"; });
+  if (all([](const Json& run) { return run.GetString("target") == "local"; })) std::erase_if(columns, [](const Column& c) { return c.path == "target"; });
+  if (context.arguments.Has("experiment-name")) std::erase_if(columns, [](const Column& c) { return c.path == "experiment"; });
+  return columns;
+}
+
 // The runs with what a table shows beside their own members.
 Json TableRows(const Json& runs) {
   Json rows = runs;
@@ -160,7 +171,8 @@ Result<int> ListRuns(Context& context) {
   Json value = given.Has("cursor") ? Json::MakeObject({{"runs", runs}, {"next", next.empty() ? Json() : Json(next)}}) : runs;
   Json rows = TableRows(runs);
   if (context.ForPeople() && runs.as_array().empty()) context.Note("no runs");
-  TRY(int status, context.Show(value, &RunColumns(), &rows));
+  const Columns columns = ColumnsFor(context, rows);
+  TRY(int status, context.Show(value, &columns, &rows));
   if (context.ForPeople() && !next.empty()) {
     if (given.Has("cursor"))
       context.Note(StrCat("more: --cursor ", next));
