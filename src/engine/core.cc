@@ -338,16 +338,16 @@ Result<Json> Core::On(const Tick&, Time now) {
     // A job that waits in a batch system's queue is not lost: its system tells.
     if (!node.record.handle.empty() && !node.session) continue;
     if ((working || (node.record.provided && !node.open)) && now - node.seen >= grace) {
-      if (settings_.plant == Plant::kRetryWithoutEnd) {
-        std::set<std::string> runs = leased->second;
-        for (const std::string& id : runs) Step(live_.at(id), model::NodeGivenUp{}, now);
-      } else {
-        lost.push_back(name);
-      }
+      lost.push_back(name);
     }
   }
   for (const std::string& name : lost)
-    if (auto it = nodes_.find(name); it != nodes_.end()) GiveUp(it->second, now);
+    if (auto it = nodes_.find(name); it != nodes_.end()) {
+      if (settings_.plant == Plant::kRetryWithoutEnd)
+        for (const std::string& id : std::set(leased_[name])) Step(live_.at(id), model::NodeGivenUp{}, now);
+      else
+        GiveUp(it->second, now);
+    }
   // A launch or a stop that did not come through is asked for again.
   for (const auto& [name, target] : targets_) {
     if (target.kind != model::TargetKind::kBatch) continue;

@@ -198,7 +198,7 @@ Result<Json> Core::On(const AgentReport& input, Time now) {
   auto current = [&](const AttemptKey& key) -> Run* {
     auto it = live_.find(key.run);
     if (it == live_.end()) return nullptr;
-    if (it->second.attempt().number != key.attempt && settings_.plant != Plant::kWrongExit) return nullptr;
+    if (it->second.attempt().number != key.attempt && settings_.plant != Plant::kWrongExit && settings_.plant != Plant::kFenceSkipped) return nullptr;
     const Lease* lease = LeaseOf(it->second.attempt().phase);
     bool holds = lease && lease->node == input.node && lease->generation == input.generation;
     if (!holds && settings_.plant != Plant::kFenceSkipped && settings_.plant != Plant::kWrongExit) return nullptr;
