@@ -272,8 +272,8 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
   AttemptFolder folder(settings_.home, assign.key);
   const model::RunSpec& spec = assign.spec;
   std::string work = folder.Path("work");
-  (void)os::RemoveAll(work);
-  if (auto made = os::MakeFolders(folder.Path("artifacts")); !made.ok()) return failed(made.error());
+  // What an earlier agent began to prepare.
+  if (os::Exists(work)) (void)os::RemoveAll(work);
   if (auto copied = WorkingCopy(spec.snapshot, work); !copied.ok()) return failed(copied.error());
   if (auto s = stopped()) return s;
 
@@ -296,13 +296,7 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
     for (const std::string& word : spec.command) launch.argv.push_back(ExpandVariables(word, launch.environment));
   }
   if (auto s = stopped()) return s;
-  if (auto written = os::WriteFileAtomic(folder.Path("launch.json"), ToJson(launch).Dump(), 0600, false); !written.ok()) return failed(written.error());
-  auto started = os::RunProgram({settings_.program, "supervise", folder.path()}, std::chrono::seconds(60));
-  if (!started.ok()) {
-    std::string text = started.error().message;
-    if (size_t colon = text.find("status 1: "); colon != std::string::npos) text = text.substr(colon + 10);
-    return PrepareFailed{EndReason::kLaunchFailed, text};
-  }
+  if (auto launched = settings_.launch(folder.path(), launch); !launched.ok()) return PrepareFailed{EndReason::kLaunchFailed, launched.error().message};
   return std::nullopt;
 }
 

@@ -73,7 +73,6 @@ class Supervisor {
 
   Result<void> Start() {
     TRY(log_, os::Open(Path("std_log.txt"), os::OpenMode::kAppend));
-    TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend));
     TRY(listener_, os::ListenTcp("127.0.0.1", 0));
     if (!launch_.first_line.empty()) TRY_VOID(os::WriteAll(log_, launch_.first_line + "\n"));
     os::BecomeSubreaper();
@@ -89,12 +88,12 @@ class Supervisor {
     TRY(script_, os::Spawn(options));
     started_ = Steady::now();
     os::ProcessId self = os::Self();
-    return os::WriteFileAtomic(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}, {"script", script_}}).Dump(), 0644, false);
+    return os::WriteFile(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}, {"script", script_}}).Dump());
   }
 
   // Until the script and everything it started are gone and the record is written.
   void Run(os::Signals& signals) {
-    Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)os::WriteAll(spool_, lines); });
+    Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)Spool(lines); });
     while (!ended_ || os::HasChildren()) {
       std::vector<os::PollItem> items = {{signals.fd()}, {listener_.get()}};
       for (const Client& client : clients_) items.push_back({client.fd.get(), !client.out.empty()});
@@ -118,6 +117,15 @@ class Supervisor {
 
  private:
   std::string Path(std::string_view name) const { return os::JoinPath(folder_, name); }
+
+  // Appends whole lines, from this thread or the sampler's.
+  Result<void> Spool(const std::string& lines) {
+    std::lock_guard lock(spool_mutex_);
+    if (!spool_) {
+      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
+    }
+    return os::WriteAll(spool_, lines, "spool");
+  }
 
   std::optional<milliseconds> Patience() const {
     auto until = [](Steady::time_point t) { return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(t - Steady::now())); };
@@ -207,7 +215,7 @@ class Supervisor {
       client.closing = true;
     }
     if (!records.empty())
-      if (auto written = os::WriteAll(spool_, records); !written.ok()) {
+      if (auto written = Spool(records); !written.ok()) {
         // Nothing of this batch was taken: say so instead of "ok".
         client.out = StrCat("error ", written.error().message, "\n");
         client.closing = true;
@@ -264,7 +272,9 @@ class Supervisor {
 
   std::string folder_;
   Launch launch_;
-  os::Fd log_, spool_, listener_;
+  os::Fd log_, listener_;
+  std::mutex spool_mutex_;
+  os::Fd spool_;
   int script_ = 0;
   Steady::time_point started_;
   uint64_t memory_kills_ = 0;
@@ -278,24 +288,15 @@ class Supervisor {
 
 }  // namespace
 
-int Supervise(const std::string& folder) {
-  auto text = os::ReadFile(os::JoinPath(folder, "launch.json"));
-  auto json = text.ok() ? ParseJson(*text, "launch.json") : Result<Json>(text.error());
-  auto fail = [](const std::string& message) {
-    std::fprintf(stderr, "%s", message.c_str());
-    return 1;
-  };
-  if (!json.ok()) return fail(json.error().message);
-  auto ready = os::Detach();
-  if (!ready.ok()) return fail(ready.error().message);
+int SuperviseHere(const std::string& folder, const Launch& launch, const std::function<void(const std::string&)>& answer) {
   os::Signals signals({SIGTERM, SIGINT, SIGCHLD, SIGPIPE, SIGHUP});
-  Supervisor supervisor(folder, LaunchFromJson(*json));
+  Supervisor supervisor(folder, launch);
   if (auto started = supervisor.Start(); !started.ok()) {
-    (void)os::WriteAll(*ready, started.error().message);
+    answer(started.error().message);
     return 1;
   }
-  (void)os::WriteAll(*ready, "ok");
-  ready->Close();
+  answer("");
+  os::SilenceStandardStreams();
   supervisor.Run(signals);
   return 0;
 }

@@ -2,13 +2,13 @@
 // It depends on nobody: agent and server may die and be replaced while it goes on.
 //
 // Its folder (an attempt's, on the node):
-//   launch.json      what to start; written by the agent before
 //   supervisor.json  its pid, once the script runs
 //   std_log.txt      the script's stdout and stderr, in order
 //   spool            what the script logged, a JSON record a line, each acknowledged to the script once it is here
 //   exit.json        how the script ended, once it and all its descendants are gone
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,8 +34,8 @@ struct Launch {
 Json ToJson(const Launch& launch);
 Launch LaunchFromJson(const Json& json);
 
-// `ferry-agent supervise FOLDER`: detaches, starts the script and returns in the caller's process once it runs (or could not be started: the text
-// on stderr says why). Never returns in the supervisor itself. Returns the exit status.
-int Supervise(const std::string& folder);
+// Becomes the supervisor of an attempt, in this process, which has no threads and is nobody's to wait for. `answer` is called once: with "" when the
+// script runs, else with why it does not. Returns when the script and everything it started are gone and the record is written.
+int SuperviseHere(const std::string& folder, const Launch& launch, const std::function<void(const std::string& error)>& answer);
 
 }  // namespace ferry::agent
