@@ -21,6 +21,12 @@ namespace ferry::agent {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
+std::map<std::string, std::string> InheritedEnvironment() {
+  std::map<std::string, std::string> out = os::Environment();
+  std::erase_if(out, [](const auto& item) { return item.first.compare(0, 6, "FERRY_") == 0; });
+  return out;
+}
+
 Json ToJson(const Launch& launch) {
   Json gpus = Json::MakeArray();
   for (int gpu : launch.gpus) gpus.Push(gpu);
@@ -79,7 +85,8 @@ class Supervisor {
     memory_kills_ = os::OutOfMemoryKills();
     os::SpawnOptions options;
     options.argv = launch_.argv;
-    options.environment = launch_.environment;
+    options.environment = InheritedEnvironment();
+    for (const auto& [name, value] : launch_.environment) (*options.environment)[name] = value;
     (*options.environment)["FERRY_RUN_SOCKET"] = StrCat("127.0.0.1:", os::LocalPort(listener_));
     options.folder = launch_.folder;
     options.stdout_fd = options.stderr_fd = log_.get();

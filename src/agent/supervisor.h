@@ -22,7 +22,7 @@ namespace ferry::agent {
 struct Launch {
   std::string name;  // the attempt's; every process of it carries FERRY_ATTEMPT=name
   std::vector<std::string> argv;
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment;  // on top of InheritedEnvironment()
   std::string folder;  // working directory
   std::string token;   // what the script must show to log
   std::string first_line;  // written to the log before the script starts; may be empty
@@ -31,6 +31,8 @@ struct Launch {
   int64_t sample_seconds = 10;      // between samples of what the script uses; 0: none
   std::vector<int> gpus;
 };
+// What every script inherits from the agent: everything but Ferry's own variables.
+std::map<std::string, std::string> InheritedEnvironment();
 Json ToJson(const Launch& launch);
 Launch LaunchFromJson(const Json& json);
 
