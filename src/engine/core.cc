@@ -30,6 +30,7 @@ Result<void> Core::Recover(Time now) {
   index_ = {};
   staged_.clear();
   staged_puts_.clear();
+  staged_erased_.clear();
   touched_.clear();
   staged_effects_.clear();
   effects_.clear();
@@ -102,6 +103,7 @@ Result<void> Core::Commit(Time now) {
       }
       staged_.clear();
       staged_puts_.clear();
+      staged_erased_.clear();
       touched_.clear();
       staged_effects_.clear();
       return committed;
@@ -112,6 +114,7 @@ Result<void> Core::Commit(Time now) {
     if (auto it = live_.find(id); model::IsTerminal(it->second) && settings_.plant != Plant::kTerminalNotFinal) live_.erase(it);
   staged_.clear();
   staged_puts_.clear();
+  staged_erased_.clear();
   touched_.clear();
   staged_effects_.clear();
   return {};
@@ -121,6 +124,7 @@ std::vector<Effect> Core::TakeEffects() { return std::exchange(effects_, {}); }
 
 void Core::Stage(store::Put put) {
   auto key = std::make_pair(put.table, put.document.key);
+  staged_erased_.erase(key);
   auto [it, fresh] = staged_puts_.try_emplace(key, staged_.size());
   if (fresh) {
     staged_.push_back(std::move(put));
@@ -134,6 +138,12 @@ void Core::Stage(store::Put put) {
   }
 }
 
+void Core::StageErase(const std::string& table, const std::string& key) {
+  staged_puts_.erase({table, key});
+  staged_erased_.insert({table, key});
+  staged_.push_back(store::Erase{table, key});
+}
+
 std::optional<std::string> Core::Staged(const std::string& table, const std::string& key) const {
   auto it = staged_puts_.find({table, key});
   if (it == staged_puts_.end()) return std::nullopt;
@@ -141,6 +151,7 @@ std::optional<std::string> Core::Staged(const std::string& table, const std::str
 }
 
 Result<std::optional<Json>> Core::Document(const std::string& table, const std::string& key) const {
+  if (staged_erased_.count({table, key})) return std::optional<Json>();
   std::optional<std::string> body = Staged(table, key);
   if (!body) {
     TRY(auto document, store_.Get(table, key));
