@@ -74,6 +74,8 @@ class Supervisor {
   Result<void> Start() {
     TRY(log_, os::Open(Path("std_log.txt"), os::OpenMode::kAppend));
     TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend));
+    TRY(os::Stat spool, os::StatFd(spool_, Path("spool")));
+    spool_size_ = spool.size;
     TRY(listener_, os::ListenTcp("127.0.0.1", 0));
     if (!launch_.first_line.empty()) TRY_VOID(os::WriteAll(log_, launch_.first_line + "\n"));
     os::BecomeSubreaper();
@@ -94,7 +96,7 @@ class Supervisor {
 
   // Until the script and everything it started are gone and the record is written.
   void Run(os::Signals& signals) {
-    Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)os::WriteAll(spool_, lines); });
+    Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)Spool(lines); });
     while (!ended_ || os::HasChildren()) {
       std::vector<os::PollItem> items = {{signals.fd()}, {listener_.get()}};
       for (const Client& client : clients_) items.push_back({client.fd.get(), !client.out.empty()});
@@ -180,9 +182,21 @@ class Supervisor {
     }
   }
 
+  // Whole lines or nothing: half a record left by a full disk would swallow the next one.
+  Result<void> Spool(const std::string& lines) {
+    std::lock_guard lock(spool_mutex_);
+    auto written = os::WriteAll(spool_, lines);
+    if (written.ok())
+      spool_size_ += lines.size();
+    else
+      (void)os::Truncate(spool_, spool_size_);
+    return written;
+  }
+
   // Takes every whole line; one write to the spool for all of them, then their answers.
   bool Lines(Client& client) {
     std::string records;
+    std::map<std::string, int64_t> before;  // ids that these lines advance, as they were
     size_t start = 0;
     for (;;) {
       size_t end = client.in.find('\n', start);
@@ -199,7 +213,7 @@ class Supervisor {
         client.out += "ok\n";
         continue;
       }
-      Take(line, records, client.out);
+      Take(line, records, client.out, before);
     }
     client.in.erase(0, start);
     if (client.in.size() > kMaxLine) {
@@ -207,15 +221,16 @@ class Supervisor {
       client.closing = true;
     }
     if (!records.empty())
-      if (auto written = os::WriteAll(spool_, records); !written.ok()) {
-        // Nothing of this batch was taken: say so instead of "ok".
+      if (auto written = Spool(records); !written.ok()) {
+        // Nothing of this batch was taken: say so instead of "ok", and take it when it is sent again.
+        for (const auto& [id, last] : before) taken_[id] = last;
         client.out = StrCat("error ", written.error().message, "\n");
         client.closing = true;
       }
     return true;
   }
 
-  void Take(std::string_view line, std::string& records, std::string& out) {
+  void Take(std::string_view line, std::string& records, std::string& out, std::map<std::string, int64_t>& before) {
     auto parsed = ParseJson(line, "a record");
     if (!parsed.ok() || !parsed->is_object()) {
       out += StrCat("error ", parsed.ok() ? std::string("a record must be an object") : parsed.error().message, "\n");
@@ -229,6 +244,7 @@ class Supervisor {
         out += "ok\n";
         return;
       }
+      before.try_emplace(id.substr(0, colon), last);
       last = number;
     }
     if (const Json* fail = parsed->Find("fail")) {
@@ -265,6 +281,8 @@ class Supervisor {
   std::string folder_;
   Launch launch_;
   os::Fd log_, spool_, listener_;
+  std::mutex spool_mutex_;  // the sampler writes too
+  uint64_t spool_size_ = 0;
   int script_ = 0;
   Steady::time_point started_;
   uint64_t memory_kills_ = 0;
