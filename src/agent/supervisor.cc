@@ -56,6 +56,7 @@ Launch LaunchFromJson(const Json& json) {
 namespace {
 
 constexpr size_t kMaxLine = 4u << 20;
+constexpr size_t kMaxGreeting = 4096;
 constexpr size_t kMaxClients = 512;
 
 // One connection of the script: "FERRY1 token", then a record a line, each answered by a line.
@@ -195,6 +196,10 @@ class Supervisor {
 
   // Takes every whole line; one write to the spool for all of them, then their answers.
   bool Lines(Client& client) {
+    if (client.closing) {
+      client.in.clear();
+      return true;
+    }
     std::string records;
     std::map<std::string, int64_t> before;  // ids that these lines advance, as they were
     size_t start = 0;
@@ -216,8 +221,9 @@ class Supervisor {
       Take(line, records, client.out, before);
     }
     client.in.erase(0, start);
-    if (client.in.size() > kMaxLine) {
-      client.out += "error a record is larger than 4 MB\n";
+    // Who has not shown the token gets no memory to fill.
+    if (client.in.size() > (client.greeted ? kMaxLine : kMaxGreeting) && !client.closing) {
+      client.out += client.greeted ? "error a record is larger than 4 MB\n" : "error the token is wrong\n";
       client.closing = true;
     }
     if (!records.empty())

@@ -273,6 +273,9 @@ TEST_F(ChannelTest, WithoutTheTokenNothing) {
     EXPECT_EQ(channel.Ask(greeting), "error the token is wrong") << greeting;
     EXPECT_EQ(channel.Line(), "(closed)");
   }
+  Channel endless(address_);
+  endless.Send(std::string(100'000, 'x'));
+  EXPECT_EQ(endless.Line(), "error the token is wrong");
   Channel eager(address_);
   eager.Send("FERRY1 wrong\n{\"metric\":\"a\",\"value\":1}\n");
   EXPECT_EQ(eager.Line(), "error the token is wrong");

@@ -192,7 +192,7 @@ TEST_F(ServiceTest, UpdatesAndCancellation) {
   EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/r/evict")), "409 run.not_placed");
   EXPECT_EQ(Post("/api/v1/runs/r/cancel", "").GetString("status"), "Canceled");
   EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/r/cancel")), "409 run.ended");
-  EXPECT_EQ(Get("/api/v1/runs/r/explain").GetString("explanation"), "it has ended: the run was canceled");
+  EXPECT_EQ(Get("/api/v1/runs/r/explain").GetString("explanation"), "it has ended: the run was canceled: before it was given a node");
   // Tags of an ended run can still be changed.
   EXPECT_EQ(Good(Ask(owner_, "PATCH", "/api/v1/runs/r", R"({"tags":{"late":"1"}})")).Find("tags")->GetString("late"), "1");
 }
