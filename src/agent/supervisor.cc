@@ -62,6 +62,7 @@ Launch LaunchFromJson(const Json& json) {
 namespace {
 
 constexpr size_t kMaxLine = 4u << 20;
+constexpr size_t kMaxGreeting = 4096;
 constexpr size_t kMaxClients = 512;
 
 // One connection of the script: "FERRY1 token", then a record a line, each answered by a line.
@@ -125,15 +126,6 @@ class Supervisor {
  private:
   std::string Path(std::string_view name) const { return os::JoinPath(folder_, name); }
 
-  // Appends whole lines, from this thread or the sampler's.
-  Result<void> Spool(const std::string& lines) {
-    std::lock_guard lock(spool_mutex_);
-    if (!spool_) {
-      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
-    }
-    return os::WriteAll(spool_, lines, "spool");
-  }
-
   std::optional<milliseconds> Patience() const {
     auto until = [](Steady::time_point t) { return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(t - Steady::now())); };
     if (ended_ || kill_at_) return milliseconds(20);
@@ -195,9 +187,28 @@ class Supervisor {
     }
   }
 
+  // Whole lines or nothing: half a record left by a full disk would swallow the next one.
+  Result<void> Spool(const std::string& lines) {
+    std::lock_guard lock(spool_mutex_);
+    if (!spool_) {
+      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
+    }
+    auto written = os::WriteAll(spool_, lines, "spool");
+    if (written.ok())
+      spool_size_ += lines.size();
+    else
+      (void)os::Truncate(spool_, spool_size_);
+    return written;
+  }
+
   // Takes every whole line; one write to the spool for all of them, then their answers.
   bool Lines(Client& client) {
+    if (client.closing) {
+      client.in.clear();
+      return true;
+    }
     std::string records;
+    std::map<std::string, int64_t> before;  // ids that these lines advance, as they were
     size_t start = 0;
     for (;;) {
       size_t end = client.in.find('\n', start);
@@ -214,23 +225,25 @@ class Supervisor {
         client.out += "ok\n";
         continue;
       }
-      Take(line, records, client.out);
+      Take(line, records, client.out, before);
     }
     client.in.erase(0, start);
-    if (client.in.size() > kMaxLine) {
-      client.out += "error a record is larger than 4 MB\n";
+    // Who has not shown the token gets no memory to fill.
+    if (client.in.size() > (client.greeted ? kMaxLine : kMaxGreeting) && !client.closing) {
+      client.out += client.greeted ? "error a record is larger than 4 MB\n" : "error the token is wrong\n";
       client.closing = true;
     }
     if (!records.empty())
       if (auto written = Spool(records); !written.ok()) {
-        // Nothing of this batch was taken: say so instead of "ok".
+        // Nothing of this batch was taken: say so instead of "ok", and take it when it is sent again.
+        for (const auto& [id, last] : before) taken_[id] = last;
         client.out = StrCat("error ", written.error().message, "\n");
         client.closing = true;
       }
     return true;
   }
 
-  void Take(std::string_view line, std::string& records, std::string& out) {
+  void Take(std::string_view line, std::string& records, std::string& out, std::map<std::string, int64_t>& before) {
     auto parsed = ParseJson(line, "a record");
     if (!parsed.ok() || !parsed->is_object()) {
       out += StrCat("error ", parsed.ok() ? std::string("a record must be an object") : parsed.error().message, "\n");
@@ -244,6 +257,7 @@ class Supervisor {
         out += "ok\n";
         return;
       }
+      before.try_emplace(id.substr(0, colon), last);
       last = number;
     }
     if (const Json* fail = parsed->Find("fail")) {
@@ -280,8 +294,9 @@ class Supervisor {
   std::string folder_;
   Launch launch_;
   os::Fd log_, listener_;
-  std::mutex spool_mutex_;
-  os::Fd spool_;
+  std::mutex spool_mutex_;  // the sampler writes too
+  os::Fd spool_;            // made with its first record
+  uint64_t spool_size_ = 0;
   int script_ = 0;
   Steady::time_point started_;
   uint64_t memory_kills_ = 0;

@@ -147,6 +147,7 @@ std::string FormatBytes(uint64_t bytes) {
 
 std::optional<std::string> ClosestWord(std::string_view word, const std::vector<std::string>& known) {
   std::optional<std::string> best;
+  if (word.size() > 80) return best;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
     std::vector<size_t> row(candidate.size() + 1);

@@ -27,18 +27,27 @@ std::string FormatTime(Time time) {
 }
 
 std::optional<Time> ParseTime(std::string_view text) {
-  std::string copy(text);
+  // "dddd-dd-dd[T ]dd:dd:dd"
+  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
+  if (text.size() < kForm.size()) return std::nullopt;
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    bool fits = kForm[i] == 'd' ? text[i] >= '0' && text[i] <= '9' : text[i] == kForm[i] || (kForm[i] == 'T' && text[i] == ' ');
+    if (!fits) return std::nullopt;
+  }
+  auto number = [&](size_t at, size_t digits) {
+    int value = 0;
+    for (size_t i = at; i < at + digits; ++i) value = value * 10 + (text[i] - '0');
+    return value;
+  };
   std::tm tm{};
-  int used = 0;
-  if (std::sscanf(copy.c_str(), "%4d-%2d-%2d%*[T ]%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-                  &tm.tm_min, &tm.tm_sec, &used) != 6 || used == 0)
-    return std::nullopt;
-  if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 ||
-      tm.tm_sec > 60)
-    return std::nullopt;
-  tm.tm_year -= 1900;
-  tm.tm_mon -= 1;
-  std::string_view rest = std::string_view(copy).substr(static_cast<size_t>(used));
+  tm.tm_year = number(0, 4) - 1900;
+  tm.tm_mon = number(5, 2) - 1;
+  tm.tm_mday = number(8, 2);
+  tm.tm_hour = number(11, 2);
+  tm.tm_min = number(14, 2);
+  tm.tm_sec = number(17, 2);
+  if (tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60) return std::nullopt;
+  std::string_view rest = text.substr(kForm.size());
   int64_t fraction = 0;
   if (!rest.empty() && rest[0] == '.') {
     size_t i = 1;
@@ -47,10 +56,15 @@ std::optional<Time> ParseTime(std::string_view text) {
       fraction += (rest[i] - '0') * scale;
       scale /= 10;
     }
+    if (i == 1) return std::nullopt;
     rest = rest.substr(i);
   }
   if (!rest.empty() && rest != "Z" && rest != "+00:00") return std::nullopt;
-  return Time{static_cast<int64_t>(timegm(&tm)) * 1'000'000 + fraction};
+  // timegm makes 30 February the 2nd of March: a day that changed was none.
+  int month = tm.tm_mon, day = tm.tm_mday, second = tm.tm_sec;
+  int64_t seconds = timegm(&tm);
+  if (second < 60 && (tm.tm_mon != month || tm.tm_mday != day)) return std::nullopt;
+  return Time{seconds * 1'000'000 + fraction};
 }
 
 std::string FormatDuration(Duration duration) {

@@ -32,6 +32,7 @@ Result<void> Core::Recover(Time now) {
   for_batch_.clear();
   staged_.clear();
   staged_puts_.clear();
+  staged_erased_.clear();
   touched_.clear();
   staged_effects_.clear();
   effects_.clear();
@@ -137,6 +138,7 @@ Result<void> Core::Commit(Time now) {
       }
       staged_.clear();
       staged_puts_.clear();
+      staged_erased_.clear();
       touched_.clear();
       staged_effects_.clear();
       return committed;
@@ -147,6 +149,7 @@ Result<void> Core::Commit(Time now) {
     if (auto it = live_.find(id); model::IsTerminal(it->second)) live_.erase(it);
   staged_.clear();
   staged_puts_.clear();
+  staged_erased_.clear();
   touched_.clear();
   staged_effects_.clear();
   return {};
@@ -156,6 +159,7 @@ std::vector<Effect> Core::TakeEffects() { return std::exchange(effects_, {}); }
 
 void Core::Stage(store::Put put) {
   auto key = std::make_pair(put.table, put.document.key);
+  staged_erased_.erase(key);
   auto [it, fresh] = staged_puts_.try_emplace(key, staged_.size());
   if (fresh) {
     staged_.push_back(std::move(put));
@@ -169,6 +173,12 @@ void Core::Stage(store::Put put) {
   }
 }
 
+void Core::StageErase(const std::string& table, const std::string& key) {
+  staged_puts_.erase({table, key});
+  staged_erased_.insert({table, key});
+  staged_.push_back(store::Erase{table, key});
+}
+
 std::optional<std::string> Core::Staged(const std::string& table, const std::string& key) const {
   auto it = staged_puts_.find({table, key});
   if (it == staged_puts_.end()) return std::nullopt;
@@ -176,6 +186,7 @@ std::optional<std::string> Core::Staged(const std::string& table, const std::str
 }
 
 Result<std::optional<Json>> Core::Document(const std::string& table, const std::string& key) const {
+  if (staged_erased_.count({table, key})) return std::optional<Json>();
   std::optional<std::string> body = Staged(table, key);
   if (!body) {
     TRY(auto document, store_.Get(table, key));

@@ -219,6 +219,7 @@ class Core {
   std::optional<std::string> Staged(const std::string& table, const std::string& key) const;
   Result<std::optional<Json>> Document(const std::string& table, const std::string& key) const;
   void Stage(store::Put put);
+  void StageErase(const std::string& table, const std::string& key);
   void WantFor(const model::Run& run, std::vector<Effect>& out) const;
   // Nothing that the node still does counts any more.
   void Fence(NodeState& node, Time now);
@@ -240,6 +241,7 @@ class Core {
   // The batch: documents by (table, key) in the order of their first change, and what it touches.
   std::vector<store::Change> staged_;
   std::map<std::pair<std::string, std::string>, size_t> staged_puts_;
+  std::set<std::pair<std::string, std::string>> staged_erased_;
   std::map<std::string, bool> touched_;  // runs; whether tags, properties and parameters changed too
   std::vector<Effect> staged_effects_;
   std::vector<Effect> effects_;

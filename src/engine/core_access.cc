@@ -48,17 +48,22 @@ Result<Json> Core::On(const RemoveUser& input, Time) {
   TRY(auto there, Document("user", input.name));
   if (!there) return MakeError(Code::kNotFound, "user.not_found", StrCat("there is no user '", input.name, "'"), "name");
   if (model::UserFromJson(*there).role == model::Role::kOwner) {
-    // The last owner stays: nobody could let anybody in again.
+    // The last owner stays: nobody could let anybody in again. What this batch adds and removes counts.
     TRY(store::Page page, store_.Find({"user", {}, {{"", "key"}, false}, {}, 10000}));
+    std::set<std::string> names;
+    for (const store::Document& document : page.documents) names.insert(document.key);
+    for (const auto& [key, at] : staged_puts_)
+      if (key.first == "user") names.insert(key.second);
     int owners = 0;
-    for (const store::Document& document : page.documents)
-      if (auto json = ParseJson(document.body); json.ok() && model::UserFromJson(*json).role == model::Role::kOwner) ++owners;
+    for (const std::string& name : names) {
+      TRY(auto json, Document("user", name));
+      owners += json && model::UserFromJson(*json).role == model::Role::kOwner;
+    }
     if (owners <= 1) return MakeError(Code::kConflict, "user.last_owner", StrCat("'", input.name, "' is the last owner and cannot be removed"), "name");
   }
-  staged_puts_.erase({"user", input.name});
-  staged_.push_back(store::Erase{"user", input.name});
+  StageErase("user", input.name);
   TRY(store::Page tokens, store_.Find({"token", {{{"", "user"}, store::Op::kEq, {input.name}}}, {{"", "key"}, false}, {}, 10000}));
-  for (const store::Document& document : tokens.documents) staged_.push_back(store::Erase{"token", document.key});
+  for (const store::Document& document : tokens.documents) StageErase("token", document.key);
   staged_effects_.push_back(AccessChanged{});
   return Json::MakeObject({{"name", input.name}, {"tokens", tokens.documents.size()}});
 }

@@ -98,8 +98,9 @@ Result<Hello> HelloFromJson(const Json& json) {
               IntsFrom(json.Find("gpus")), {}, json.GetInt("session"), json.GetInt("sequence")};
   TRY_VOID(CheckName("node", hello.node));
   TRY_VOID(CheckName("target", hello.target));
-  if (hello.slots < 1 || hello.slots > 100000)
-    return MakeError(Code::kInvalid, "hello.slots", StrCat("slots is ", hello.slots, "; expected 1 to 100000"), "slots");
+  int64_t slots = json.GetInt("slots", 1);
+  if (slots < 1 || slots > 100000)
+    return MakeError(Code::kInvalid, "hello.slots", StrCat("slots is ", slots, "; expected 1 to 100000"), "slots");
   if (const Json* inventory = json.Find("inventory"); inventory && inventory->is_array())
     for (const Json& item : inventory->as_array()) hello.inventory.push_back(KeyFrom(item));
   return hello;

@@ -29,23 +29,30 @@ Result<std::vector<Digest>> DigestsOf(const Call& call) {
   return digests;
 }
 
-// Writes pieces until the reader is slow, and goes on when it has drained.
+// Writes pieces until the reader is slow, and goes on when it has drained. The stream holds it through its callback until the last piece is written.
 class Pump : public std::enable_shared_from_this<Pump> {
  public:
   using Next = std::function<Result<std::string>()>;  // empty: the end
   Pump(std::shared_ptr<http::Stream> stream, Next next) : stream_(std::move(stream)), next_(std::move(next)) {}
-  void Go() {
-    while (stream_->Pending() < 4 * kPiece) {
-      auto piece = next_();
-      // Once the headers have left, an error can only cut the answer short.
-      if (!piece.ok() || piece->empty()) return;
-      if (!stream_->Write(std::move(*piece))) return;
-    }
-    auto self = shared_from_this();
-    stream_->OnDrained([self] { self->Go(); });
+  void Start() {
+    if (Go()) stream_->OnDrained([self = shared_from_this()] { self->Go(); });
   }
 
  private:
+  // True while there is more to come.
+  bool Go() {
+    if (!stream_) return false;
+    while (stream_->Pending() < 4 * kPiece) {
+      auto piece = next_();
+      // Once the headers have left, an error can only cut the answer short.
+      if (!piece.ok() || piece->empty() || !stream_->Write(std::move(*piece))) {
+        stream_.reset();
+        return false;
+      }
+    }
+    return true;
+  }
+
   std::shared_ptr<http::Stream> stream_;
   Next next_;
 };
@@ -110,7 +117,7 @@ void SendBlob(const Parts& parts, const Call& call, const http::Responder& respo
     at += bytes.size();
     return bytes;
   };
-  std::make_shared<Pump>(responder.Begin(status, std::move(headers)), std::move(next))->Go();
+  std::make_shared<Pump>(responder.Begin(status, std::move(headers)), std::move(next))->Start();
 }
 
 class PackUpload : public http::BodySink {
@@ -217,7 +224,7 @@ void FetchBlobs(const Parts& parts, Call call, http::Responder responder) {
     if (at == digests.size()) ++at;
     return out;
   };
-  std::make_shared<Pump>(responder.Begin(200, {{"content-type", "application/octet-stream"}}), std::move(next))->Go();
+  std::make_shared<Pump>(responder.Begin(200, {{"content-type", "application/octet-stream"}}), std::move(next))->Start();
 }
 
 void ReadBlob(const Parts& parts, Call call, http::Responder responder) {

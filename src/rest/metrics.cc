@@ -7,6 +7,11 @@
 namespace ferry::rest {
 namespace {
 
+// A number, or the word for one that JSON has no number for.
+bool IsNumber(const Json& value) {
+  return value.is_number() || (value.is_string() && (value.as_string() == "NaN" || value.as_string() == "Infinity" || value.as_string() == "-Infinity"));
+}
+
 Json ValueOf(const series::Point& point) {
   if (point.json.empty()) return Json(point.value);
   auto parsed = ParseJson(point.json, "a metric");
@@ -78,8 +83,7 @@ Result<std::optional<series::Batch>> BatchFromRecord(const std::string& run, con
   point.step = record.GetInt("step");
   point.time = Time{record.GetInt("time", now.micros)};
   if (*kind == series::Kind::kScalar || *kind == series::Kind::kSystem) {
-    bool number = value->is_number() || (value->is_string() && (value->as_string() == "NaN" || value->as_string() == "Infinity" || value->as_string() == "-Infinity"));
-    if (!number) return wrong("value", StrCat("must be a number, not ", value->TypeName()));
+    if (!IsNumber(*value)) return wrong("value", StrCat("must be a number, not ", value->TypeName()));
     point.value = value->as_double();
   } else {
     point.json = value->Dump();
@@ -131,7 +135,7 @@ void AddMetrics(const Parts& parts, Call call, http::Responder responder) {
         auto& target = into(metric, series::Kind::kScalar);
         for (size_t j = 0; j < values->as_array().size(); ++j) {
           const Json& v = values->as_array()[j];
-          if (!v.is_number() && !v.is_string()) return MakeError(Code::kInvalid, "metric.invalid", StrCat(field, ".values[", j, "] must be a number"), field);
+          if (!IsNumber(v)) return MakeError(Code::kInvalid, "metric.invalid", StrCat(field, ".values[", j, "] must be a number"), field);
           series::Point point;
           point.value = v.as_double();
           if (steps && steps->as_array()[j].is_number()) point.step = steps->as_array()[j].as_int();

@@ -12,6 +12,7 @@
 #include "os/log.h"
 #include "os/poll.h"
 #include "os/process.h"
+#include "rest/service.h"
 #include "server/server.h"
 
 namespace ferry::server {
@@ -202,6 +203,12 @@ int Command(const std::vector<std::string>& words, const std::string& version, s
   if (verb == "status") return Status(rest);
   if (verb == "--settings") {
     std::fputs(SettingMarkdown().c_str(), stdout);
+    return 0;
+  }
+  // For the test that compares the server with api/openapi.yaml.
+  if (verb == "--routes") {
+    for (const rest::Route& route : rest::Routes())
+      std::printf("%s\n", Json::MakeObject({{"method", route.method}, {"path", route.path}, {"need", rest::NeedName(route.need)}, {"run_token", route.run_token}}).Dump().c_str());
     return 0;
   }
   if (!verb.empty() && verb[0] != '-') return Fail(MakeError(Code::kInvalid, "server.verb", StrCat("'ferry server ", verb, "' is not known; expected start, stop, status or settings such as --port")));

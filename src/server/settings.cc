@@ -139,7 +139,8 @@ Result<Settings> ReadSettings(const std::vector<std::string>& flags) {
   settings.log_level = values["log-level"];
   if (settings.tls_certificate.empty() != settings.tls_key.empty())
     return MakeError(Code::kInvalid, "setting.tls", "tls-certificate and tls-key must be given together", settings.tls_key.empty() ? "tls-key" : "tls-certificate");
-  bool loopback = settings.address.compare(0, 4, "127.") == 0 || settings.address == "::1" || settings.address == "localhost";
+  bool numeric = settings.address.find_first_not_of("0123456789.") == std::string::npos;
+  bool loopback = (numeric && settings.address.compare(0, 4, "127.") == 0) || settings.address == "::1" || settings.address == "localhost";
   if (!loopback && settings.tls_certificate.empty() && !settings.allow_insecure)
     return MakeError(Code::kInvalid, "setting.insecure",
                      StrCat("address ", settings.address, " can be reached by others and TLS is off: tokens would travel in clear. Give --tls-certificate and --tls-key, or --allow-insecure if something in front of Ferry does TLS"), "address");

@@ -13,6 +13,8 @@
 
 #include "base/hash.h"
 #include "base/result.h"
+#include "sqlite/database.h"
+#include "sqlite/pool.h"
 
 namespace ferry::blob {
 
@@ -47,16 +49,12 @@ class Index {
   Result<std::optional<Location>> Find(const Digest& digest);
 
  private:
-  class Connection;
-  class Lease;
-  explicit Index(std::string path);
+  explicit Index(const std::string& path);
   static Result<std::unique_ptr<Index>> TryOpen(const std::string& path);
 
-  const std::string path_;
   std::mutex writer_mutex_;
-  std::unique_ptr<Connection> writer_;  // guarded by writer_mutex_
-  std::mutex readers_mutex_;
-  std::vector<std::unique_ptr<Connection>> readers_;  // idle ones; guarded by readers_mutex_
+  std::unique_ptr<sqlite::Database> writer_;  // guarded by writer_mutex_
+  sqlite::ReaderPool readers_;
 };
 
 }  // namespace ferry::blob
