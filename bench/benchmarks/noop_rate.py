@@ -9,7 +9,7 @@ from support.bench import output, wait_until
 
 TITLE = "2,000 no-op runs submitted and completed"
 COUNT = 2000
-BATCH_JOBS = 60
+BATCH_JOBS = 20
 
 
 def run(bench):

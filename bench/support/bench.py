@@ -1,5 +1,6 @@
 """What every benchmark gets: places, repetitions, alternation, rows, and the facts about this machine."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -8,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 from . import report
@@ -104,6 +106,7 @@ class Bench:
         self.rows.append(report.Row(*args, **kwargs).data)
 
     def note(self, text):
+        text = " ".join(text.replace(ROOT + os.sep, "").split())
         if text not in self.notes:
             self.notes.append(text)
 
@@ -151,3 +154,15 @@ def save(result):
     with open(os.path.join(folder, result["name"] + ".json"), "w") as file:
         json.dump(result, file, indent=1)
         file.write("\n")
+
+
+@contextlib.contextmanager
+def quiet_kill(process, timeout):
+    """Kills the process when the block takes longer."""
+    timer = threading.Timer(timeout, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -136,6 +136,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 ReturnToService=2
+SchedulerParameters=batch_sched_delay=0
 MpiDefault=none
 JobCompType=jobcomp/none
 AccountingStorageType=accounting_storage/none
@@ -165,7 +166,7 @@ PartitionName=bench Nodes=n1 Default=YES MaxTime=INFINITE State=UP
 
 
 def slurm_version():
-    return output("sinfo", "--version").replace("slurm-wlm ", "").replace("slurm ", "") or "missing"
+    return output("slurmd", "-V").replace("slurm-wlm ", "").replace("slurm ", "") or "missing"
 
 
 class MlflowServer:

@@ -12,8 +12,10 @@ def quantile(samples, q):
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def summary(samples):
-    return {"n": len(samples), "median": quantile(samples, 0.5), "p95": quantile(samples, 0.95), "min": min(samples), "max": max(samples)}
+def summary(samples, better="less"):
+    """p95: what 95 of 100 samples are not worse than."""
+    tail = 0.95 if better == "less" else 0.05
+    return {"n": len(samples), "median": quantile(samples, 0.5), "p95": quantile(samples, tail), "min": min(samples), "max": max(samples)}
 
 
 def show(value, unit):
@@ -35,8 +37,8 @@ class Row:
     def __init__(self, what, unit, ferry, peers=None, bar="", limit=None, limit_p95=None, better="less", beat=None, note=""):
         self.data = {
             "what": what, "unit": unit, "bar": bar, "limit": limit, "limit_p95": limit_p95, "better": better, "beat": beat or {}, "note": note,
-            "ferry": summary(ferry) if ferry else None,
-            "peers": {name: summary(samples) for name, samples in (peers or {}).items() if samples},
+            "ferry": summary(ferry, better) if ferry else None,
+            "peers": {name: summary(samples, better) for name, samples in (peers or {}).items() if samples},
         }
         self.data["verdicts"] = verdicts(self.data)
 
