@@ -105,10 +105,10 @@ def alive(pid):
         return False
 
 
-def load_program():
-    """The load generator, compiled when it is older than its source."""
-    source = os.path.join(ROOT, "bench", "support", "load.c")
-    program = os.path.join(BUILD, "load")
+def program_of(name):
+    """bench/support/NAME.c, compiled when it is newer than its program."""
+    source = os.path.join(ROOT, "bench", "support", name + ".c")
+    program = os.path.join(BUILD, name)
     if not os.path.exists(program) or os.path.getmtime(program) < os.path.getmtime(source):
         os.makedirs(BUILD, exist_ok=True)
         run(["gcc", "-O2", "-o", program, source])
@@ -125,7 +125,7 @@ def load(port, method, path, bodies=(), connections=4, requests=1000, timeout=12
             texts = os.path.join(folder, "bodies")
             with open(texts, "w") as file:
                 file.write("\n".join(body if isinstance(body, str) else json.dumps(body, separators=(",", ":")) for body in bodies))
-        done = subprocess.run([load_program(), str(port), str(connections), str(requests), str(timeout), method, path, heads, texts],
+        done = subprocess.run([program_of("load"), str(port), str(connections), str(requests), str(timeout), method, path, heads, texts],
                               capture_output=True, text=True, timeout=timeout + 30)
     if done.returncode:
         raise RuntimeError(f"the load on {method} {path} failed: {done.stderr.strip()} {done.stdout.strip()}")

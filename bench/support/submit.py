@@ -52,7 +52,7 @@ def first_line(command, env=None, cwd=None, timeout=120):
     raise RuntimeError(f"no first line came from {' '.join(command)[:200]}: {said[-600:].decode(errors='replace')}")
 
 
-def subjects(bench, folder, script="first.py", slow_peers=True):
+def subjects(bench, folder, script="first.py", own_only=False):
     """What to measure by name; each gives (inside, shown). Also which of them are slow."""
     server = bench.keep(ferry.Server(os.path.join(bench.folder, "home")))
     found = {
@@ -60,14 +60,14 @@ def subjects(bench, folder, script="first.py", slow_peers=True):
         "ferry": lambda: first_line([ferry.BINARY, "run", "submit-script", "--interpreter", PYTHON, script], env=server.env, cwd=folder),
     }
     slow = {}
+    if own_only:
+        return server, found, slow
     try:
         slurm = bench.keep(peers.Slurm(os.path.join(bench.folder, "slurm")))
         bench.versions["slurm"] = peers.slurm_version()
         found["srun"] = lambda: first_line(["srun", "-n1", PYTHON, script], env=slurm.env, cwd=folder)
     except (RuntimeError, OSError) as error:
         bench.note(f"srun could not be measured: {error}")
-    if not slow_peers:
-        return server, found, slow
     flow = os.path.join(bench.folder, "flow")
     os.makedirs(flow)
     with open(os.path.join(flow, "flow.py"), "w") as file:
