@@ -287,8 +287,8 @@ class Supervisor {
     exit.message = failure_;
     exit.out_of_memory = exit.signal == SIGKILL && !killed_ && os::OutOfMemoryKills() > memory_kills_;
     std::string text = model::ToJson(exit).Dump();
-    // A full disk must not turn an ended script into one that never ends: space may come back.
-    while (!os::WriteFileAtomic(Path("exit.json"), text, 0644, false).ok()) std::this_thread::sleep_for(std::chrono::seconds(1));
+    // A full disk must not turn an ended script into one that never ends: space may come back. A folder that is gone was forgotten.
+    while (!os::WriteFileAtomic(Path("exit.json"), text, 0644, false).ok() && os::Exists(folder_)) std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 
   std::string folder_;

@@ -2,6 +2,7 @@
 #include "agent/supervisor.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -58,7 +59,7 @@ class SupervisorTest : public testing::Test {
   // 0 once the script runs; what was said otherwise is in "said".
   int Start(const Launch& launch) {
     int ends[2];
-    if (pipe(ends) != 0) return 1;
+    if (pipe2(ends, O_CLOEXEC) != 0) return 1;
     pid_t child = fork();
     if (child == 0) {
       close(ends[0]);
