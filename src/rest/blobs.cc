@@ -29,7 +29,8 @@ Result<std::vector<Digest>> DigestsOf(const Call& call) {
   return digests;
 }
 
-// Writes pieces until the reader is slow, and goes on when it has drained.
+// Writes pieces until the reader is slow, and goes on when it has drained. The stream keeps the callback and through it the pump, so the
+// last call lets go of it: that ends the answer.
 class Pump : public std::enable_shared_from_this<Pump> {
  public:
   using Next = std::function<Result<std::string>()>;  // empty: the end
@@ -38,8 +39,7 @@ class Pump : public std::enable_shared_from_this<Pump> {
     while (stream_->Pending() < 4 * kPiece) {
       auto piece = next_();
       // Once the headers have left, an error can only cut the answer short.
-      if (!piece.ok() || piece->empty()) return;
-      if (!stream_->Write(std::move(*piece))) return;
+      if (!piece.ok() || piece->empty() || !stream_->Write(std::move(*piece))) return stream_->OnDrained(nullptr);
     }
     auto self = shared_from_this();
     stream_->OnDrained([self] { self->Go(); });

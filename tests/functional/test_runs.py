@@ -39,7 +39,7 @@ def test_output_is_seen_while_the_script_runs(shared):
     began = time.monotonic()
     line = follower.stdout.readline()
     assert line == "begun\n" and time.monotonic() - began < 3
-    assert shared.status("live-1") == "Running"
+    shared.wait("live-1", "Running", timeout=1)
     rest, _ = follower.communicate(timeout=20)
     assert rest.startswith("done\n") and follower.returncode == 0
 
@@ -175,7 +175,8 @@ def test_cancel_asks_first(shared):
     shared.ok("run", "cancel", "-r", run)
     view = shared.wait(run, "Canceled", timeout=8)
     assert b"saved" in shared.log(run), view
-    assert shared.post("/runs/%s/cancel" % run)["status"] == "Canceled"
+    again = shared.api("POST", "/api/v1/runs/%s/cancel" % run)
+    assert again.status == 409 and again.error["slug"] == "run.ended"
 
 
 def test_cancel_kills_what_ignores_it_and_every_descendant(shared, tmp_path):
