@@ -150,12 +150,15 @@ void Agent::LinkLoop(std::stop_token stop) {
                                  if (event.event == "open") {
                                    linked_ = true;
                                    welcomed_ = false;
+                                   early_.clear();
                                    backoff = milliseconds(20);
                                    changed_.notify_all();
                                  } else if (event.event == "message") {
                                    auto json = ParseJson(event.data, "a message of the server");
                                    auto message = json.ok() ? model::MessageFromJson(*json) : Result<model::AgentMessage>(json.error());
-                                   if (message.ok())
+                                   if (message.ok() && !welcomed_)
+                                     early_.push_back(*message);
+                                   else if (message.ok())
                                      Do(core_.OnMessage(*message));
                                    else
                                      os::Log(os::Level::kWarning, "a message of the server could not be read", {{"error", message.error().message}});

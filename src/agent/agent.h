@@ -94,7 +94,8 @@ class Agent {
   Core core_;
   std::map<model::AttemptKey, Work> works_;
   bool linked_ = false;    // the command stream is open
-  bool welcomed_ = false;
+  bool welcomed_ = false;  // the server has answered a hello on it
+  std::vector<model::AgentMessage> early_;  // arrived before that answer, which names the generation they belong to
   bool dirty_ = false;
   bool stop_ = false;
   int64_t session_ = 0;

@@ -37,6 +37,7 @@ bool Agent::SendHello(http::Client& client, std::stop_token stop) {
   if (fenced) os::Log(os::Level::kWarning, "this node was given up on; what it worked on was given to others and ends here", {});
   welcomed_ = true;
   Do(core_.OnWelcome(generation, fenced));
+  for (const model::AgentMessage& message : std::exchange(early_, {})) Do(core_.OnMessage(message));
   // A fenced node says hello again under its new generation to be told what to do.
   if (fenced) welcomed_ = false;
   return true;

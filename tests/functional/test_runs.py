@@ -22,6 +22,16 @@ def test_hello(shared, tmp_path):
     assert "ended" in explained
 
 
+def test_first_run_after_the_start_does_not_wait(home):
+    for _ in range(4):
+        home.start()
+        began = time.monotonic()
+        run = home.submit("true")
+        home.wait(run, "Completed")
+        assert time.monotonic() - began < 4
+        home.stop()
+
+
 def test_sklearn(shared, tmp_path):
     run = shared.submit_script(os.path.join(ROOT, "examples", "sklearn"), "train.py", "--alphas", "5")
     view = shared.wait(run, timeout=90)
