@@ -70,6 +70,7 @@ struct CreateWorkspace {
 struct CreateExperiment {
   model::Experiment experiment;
 };
+// Adds the user, or gives one that is there another role.
 struct AddUser {
   model::User user;
 };

@@ -3,6 +3,17 @@
 #include "engine/core.h"
 
 namespace ferry::engine {
+namespace {
+
+// The last owner stays one: nobody could let anybody in again.
+Result<void> CheckOtherOwner(store::Store& store, const std::string& name, const char* what) {
+  TRY(store::Page page, store.Find({"user", {}, {{"", "key"}, false}, {}, 10000}));
+  for (const store::Document& document : page.documents)
+    if (auto json = ParseJson(document.body); document.key != name && json.ok() && model::UserFromJson(*json).role == model::Role::kOwner) return {};
+  return MakeError(Code::kConflict, "user.last_owner", StrCat("'", name, "' is the last owner and cannot be ", what), "name");
+}
+
+}  // namespace
 
 Result<Json> Core::On(const CreateWorkspace& input, Time now) {
   TRY_VOID(model::CheckName("workspace", input.workspace.name, 32));
@@ -36,9 +47,13 @@ Result<Json> Core::On(const CreateExperiment& input, Time now) {
 Result<Json> Core::On(const AddUser& input, Time now) {
   TRY_VOID(model::CheckName("user", input.user.name, 64));
   TRY(auto there, Document("user", input.user.name));
-  if (there) return MakeError(Code::kConflict, "user.exists", StrCat("user '", input.user.name, "' exists already"), "name");
   model::User user = input.user;
   user.created = now;
+  if (there) {
+    model::User before = model::UserFromJson(*there);
+    user.created = before.created;
+    if (before.role == model::Role::kOwner && user.role != model::Role::kOwner) TRY_VOID(CheckOtherOwner(store_, user.name, "made less"));
+  }
   Stage(PutUser(user));
   staged_effects_.push_back(AccessChanged{});
   return model::ToJson(user);
@@ -47,14 +62,7 @@ Result<Json> Core::On(const AddUser& input, Time now) {
 Result<Json> Core::On(const RemoveUser& input, Time) {
   TRY(auto there, Document("user", input.name));
   if (!there) return MakeError(Code::kNotFound, "user.not_found", StrCat("there is no user '", input.name, "'"), "name");
-  if (model::UserFromJson(*there).role == model::Role::kOwner) {
-    // The last owner stays: nobody could let anybody in again.
-    TRY(store::Page page, store_.Find({"user", {}, {{"", "key"}, false}, {}, 10000}));
-    int owners = 0;
-    for (const store::Document& document : page.documents)
-      if (auto json = ParseJson(document.body); json.ok() && model::UserFromJson(*json).role == model::Role::kOwner) ++owners;
-    if (owners <= 1) return MakeError(Code::kConflict, "user.last_owner", StrCat("'", input.name, "' is the last owner and cannot be removed"), "name");
-  }
+  if (model::UserFromJson(*there).role == model::Role::kOwner) TRY_VOID(CheckOtherOwner(store_, input.name, "removed"));
   staged_puts_.erase({"user", input.name});
   staged_.push_back(store::Erase{"user", input.name});
   TRY(store::Page tokens, store_.Find({"token", {{{"", "user"}, store::Op::kEq, {input.name}}}, {{"", "key"}, false}, {}, 10000}));
