@@ -28,7 +28,7 @@ http::ClientSettings Agent::Server() const {
   client.base = settings_.url;
   if (!settings_.url_file.empty())
     if (auto text = os::ReadFile(settings_.url_file, 1u << 20); text.ok())
-      if (auto json = ParseJson(*text); json.ok()) client.base = json->GetString("url", client.base);
+      if (auto json = ParseJson(*text); json.ok()) client.base = json->GetString("local_url", json->GetString("url", client.base));
   client.token = settings_.token;
   client.user_agent = "ferry-agent";
   return client;

@@ -1,6 +1,7 @@
 #include "agent/prepare.h"
 
 #include <chrono>
+#include <thread>
 
 #include "agent/supervisor.h"
 #include "base/hash.h"
@@ -21,6 +22,14 @@ constexpr size_t kSpareFiles = 200;
 constexpr uint64_t kSpareBytes = 16u << 20;
 
 bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// Whether the attempt has a supervisor; one that is just beginning gets its time.
+bool Begun(const AttemptFolder& folder, std::chrono::milliseconds patience) {
+  for (auto until = std::chrono::steady_clock::now() + patience;; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+    if (os::Exists(folder.Path("supervisor.json"))) return true;
+    if (std::chrono::steady_clock::now() >= until) return false;
+  }
+}
 
 // Writes blobs as they arrive to every path that has their content.
 class Restorer {
@@ -272,6 +281,13 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
   AttemptFolder folder(settings_.home, assign.key);
   const model::RunSpec& spec = assign.spec;
   std::string work = folder.Path("work");
+  {
+    // An agent that died at this place may have started it. What has not begun yet finds that its launch is void.
+    auto lock = os::FileLock::Take(folder.Path(kSupervisorLock), false);
+    if (Begun(folder, lock.ok() ? std::chrono::seconds(0) : std::chrono::seconds(10))) return std::nullopt;
+    if (!lock.ok()) return failed(lock.error());
+    (void)os::RemoveFile(folder.Path("launch.json"));
+  }
   (void)os::RemoveAll(work);
   if (auto made = os::MakeFolders(folder.Path("artifacts")); !made.ok()) return failed(made.error());
   if (auto copied = WorkingCopy(spec.snapshot, work); !copied.ok()) return failed(copied.error());
@@ -300,6 +316,7 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
   auto started = os::RunProgram({settings_.program, "supervise", folder.path()}, std::chrono::seconds(60));
   if (!started.ok()) {
     std::string text = started.error().message;
+    if (text.find(kSupervisorBusy) != std::string::npos && Begun(folder, std::chrono::seconds(10))) return std::nullopt;
     if (size_t colon = text.find("status 1: "); colon != std::string::npos) text = text.substr(colon + 10);
     return PrepareFailed{EndReason::kLaunchFailed, text};
   }

@@ -58,6 +58,18 @@ namespace {
 constexpr size_t kMaxLine = 4u << 20;
 constexpr size_t kMaxClients = 512;
 
+// What one read of a connection brought: records for the spool, and their senders' counts before them.
+struct Batch {
+  struct Taken {
+    size_t end = 0;     // of the record, in `text`
+    size_t answer = 0;  // where its answer begins
+    std::string sender;
+    int64_t before = 0;
+  };
+  std::string text;
+  std::vector<Taken> taken;
+};
+
 // One connection of the script: "FERRY1 token", then a record a line, each answered by a line.
 struct Client {
   os::Fd fd;
@@ -74,6 +86,7 @@ class Supervisor {
   Result<void> Start() {
     TRY(log_, os::Open(Path("std_log.txt"), os::OpenMode::kAppend));
     TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend));
+    if (auto stat = os::StatPath(Path("spool")); stat.ok()) spooled_ = stat->size;
     TRY(listener_, os::ListenTcp("127.0.0.1", 0));
     if (!launch_.first_line.empty()) TRY_VOID(os::WriteAll(log_, launch_.first_line + "\n"));
     os::BecomeSubreaper();
@@ -86,15 +99,22 @@ class Supervisor {
     options.stdout_fd = options.stderr_fd = log_.get();
     options.new_group = true;
     options.die_with_parent = true;
-    TRY(script_, os::Spawn(options));
-    started_ = Steady::now();
+    // First the record, then the script: whoever finds no record may start it without fear that it runs already.
     os::ProcessId self = os::Self();
-    return os::WriteFileAtomic(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}, {"script", script_}}).Dump(), 0644, false);
+    TRY_VOID(os::WriteFileAtomic(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}}).Dump(), 0644, false));
+    auto script = os::Spawn(options);
+    if (!script.ok()) {
+      (void)os::RemoveFile(Path("supervisor.json"));
+      return script.error();
+    }
+    script_ = *script;
+    started_ = Steady::now();
+    return {};
   }
 
   // Until the script and everything it started are gone and the record is written.
   void Run(os::Signals& signals) {
-    Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)os::WriteAll(spool_, lines); });
+    Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)Spool(lines); });
     while (!ended_ || os::HasChildren()) {
       std::vector<os::PollItem> items = {{signals.fd()}, {listener_.get()}};
       for (const Client& client : clients_) items.push_back({client.fd.get(), !client.out.empty()});
@@ -182,7 +202,7 @@ class Supervisor {
 
   // Takes every whole line; one write to the spool for all of them, then their answers.
   bool Lines(Client& client) {
-    std::string records;
+    Batch batch;
     size_t start = 0;
     for (;;) {
       size_t end = client.in.find('\n', start);
@@ -199,28 +219,55 @@ class Supervisor {
         client.out += "ok\n";
         continue;
       }
-      Take(line, records, client.out);
+      Take(line, batch, client.out);
     }
     client.in.erase(0, start);
     if (client.in.size() > kMaxLine) {
       client.out += "error a record is larger than 4 MB\n";
       client.closing = true;
     }
-    if (!records.empty())
-      if (auto written = os::WriteAll(spool_, records); !written.ok()) {
-        // Nothing of this batch was taken: say so instead of "ok".
-        client.out = StrCat("error ", written.error().message, "\n");
-        client.closing = true;
-      }
+    if (!batch.text.empty()) {
+      size_t kept = 0;
+      if (auto written = Spool(batch.text, &kept); !written.ok()) Untake(batch, kept, written.error(), client);
+    }
     return true;
   }
 
-  void Take(std::string_view line, std::string& records, std::string& out) {
+  // Whole lines or nothing: a line that a full disk cut short would spoil the next one.
+  Result<void> Spool(std::string_view lines, size_t* kept = nullptr) {
+    std::lock_guard lock(spool_mutex_);
+    auto written = os::WriteAll(spool_, lines);
+    size_t whole = lines.size();
+    if (!written.ok()) {
+      // Lines that are there already may have been read: they stay.
+      auto stat = os::StatPath(Path("spool"));
+      whole = stat.ok() && stat->size > spooled_ ? lines.substr(0, stat->size - spooled_).rfind('\n') + 1 : 0;
+      (void)os::Truncate(spool_, spooled_ + whole);
+    }
+    spooled_ += whole;
+    if (kept) *kept = whole;
+    return written;
+  }
+
+  // What did not reach the spool is answered by an error instead of "ok", and may be sent again.
+  void Untake(const Batch& batch, size_t kept, const Error& error, Client& client) {
+    size_t first = 0;
+    while (first < batch.taken.size() && batch.taken[first].end <= kept) ++first;
+    if (first == batch.taken.size()) return;
+    for (size_t i = batch.taken.size(); i-- > first;)
+      if (!batch.taken[i].sender.empty()) taken_[batch.taken[i].sender] = batch.taken[i].before;
+    client.out.resize(batch.taken[first].answer);
+    client.out += StrCat("error ", error.message, "\n");
+    client.closing = true;
+  }
+
+  void Take(std::string_view line, Batch& batch, std::string& out) {
     auto parsed = ParseJson(line, "a record");
     if (!parsed.ok() || !parsed->is_object()) {
       out += StrCat("error ", parsed.ok() ? std::string("a record must be an object") : parsed.error().message, "\n");
       return;
     }
+    Batch::Taken taken;
     if (std::string id = parsed->GetString("id"); !id.empty()) {
       size_t colon = id.rfind(':');
       int64_t number = colon == std::string::npos ? 0 : ParseInt(std::string_view(id).substr(colon + 1)).value_or(0);
@@ -229,14 +276,19 @@ class Supervisor {
         out += "ok\n";
         return;
       }
+      taken.sender = id.substr(0, colon);
+      taken.before = last;
       last = number;
     }
     if (const Json* fail = parsed->Find("fail")) {
       failure_ = fail->is_object() ? fail->GetString("message", "the script called run.fail()") : "the script called run.fail()";
       if (failure_.empty()) failure_ = "the script called run.fail()";
     }
-    records.append(line);
-    records += '\n';
+    batch.text.append(line);
+    batch.text += '\n';
+    taken.end = batch.text.size();
+    taken.answer = out.size();
+    batch.taken.push_back(std::move(taken));
     out += "ok\n";
   }
 
@@ -273,6 +325,8 @@ class Supervisor {
   bool stopped_ = false, timed_out_ = false, killed_ = false;
   std::string failure_;
   std::map<std::string, int64_t> taken_;
+  std::mutex spool_mutex_;  // guards what follows: the sampler writes, too
+  uint64_t spooled_ = 0;
   std::list<Client> clients_;
 };
 
@@ -288,6 +342,13 @@ int Supervise(const std::string& folder) {
   if (!json.ok()) return fail(json.error().message);
   auto ready = os::Detach();
   if (!ready.ok()) return fail(ready.error().message);
+  // Only one supervisor, ever: an agent that died while it started this one may have a successor that starts another.
+  auto lock = os::FileLock::Take(os::JoinPath(folder, kSupervisorLock), false);
+  auto again = os::ReadFile(os::JoinPath(folder, "launch.json"));
+  if (!lock.ok() || !again.ok() || *again != *text || os::Exists(os::JoinPath(folder, "supervisor.json"))) {
+    (void)os::WriteAll(*ready, kSupervisorBusy);
+    return 1;
+  }
   os::Signals signals({SIGTERM, SIGINT, SIGCHLD, SIGPIPE, SIGHUP});
   Supervisor supervisor(folder, LaunchFromJson(*json));
   if (auto started = supervisor.Start(); !started.ok()) {

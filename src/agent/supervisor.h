@@ -36,6 +36,10 @@ Launch LaunchFromJson(const Json& json);
 
 // `ferry-agent supervise FOLDER`: detaches, starts the script and returns in the caller's process once it runs (or could not be started: the text
 // on stderr says why). Never returns in the supervisor itself. Returns the exit status.
+// The lock that a supervisor holds while it lives, and what one says that finds it held.
+inline constexpr const char* kSupervisorLock = "supervisor.lock";
+inline constexpr const char* kSupervisorBusy = "another supervisor has this attempt";
+
 int Supervise(const std::string& folder);
 
 }  // namespace ferry::agent

@@ -6,12 +6,10 @@
 namespace ferry::cli {
 namespace {
 
-// Shows the list that the path answers with under `name`.
-Result<int> ShowList(Context& context, const std::string& path, const char* name, const Columns& columns) {
+// Shows all of /api/v1/<name>.
+Result<int> ShowList(Context& context, const char* name, const Columns& columns, std::vector<std::pair<std::string, std::string>> parameters = {}) {
   TRY(Session * session, context.Server());
-  TRY(Json answer, session->Get(path));
-  const Json* list = answer.Find(name);
-  Json rows = list && list->is_array() ? *list : Json::MakeArray();
+  TRY(Json rows, session->GetAll(ApiPath({name}), std::move(parameters), name));
   if (context.ForPeople() && rows.as_array().empty()) context.Note(StrCat("no ", name));
   return context.Show(rows, &columns);
 }
@@ -62,7 +60,7 @@ Result<int> CreateExperiment(Context& context) {
 
 Result<int> ListExperiments(Context& context) {
   TRY(std::string workspace, context.Workspace());
-  return ShowList(context, "/api/v1/experiments" + QueryText({{"workspace", workspace}}), "experiments", ExperimentColumns());
+  return ShowList(context, "experiments", ExperimentColumns(), {{"workspace", workspace}});
 }
 
 Result<int> ShowExperiment(Context& context) {
@@ -81,7 +79,7 @@ Result<int> CreateWorkspace(Context& context) {
   return context.Show(answer, &WorkspaceColumns());
 }
 
-Result<int> ListWorkspaces(Context& context) { return ShowList(context, "/api/v1/workspaces", "workspaces", WorkspaceColumns()); }
+Result<int> ListWorkspaces(Context& context) { return ShowList(context, "workspaces", WorkspaceColumns()); }
 
 Result<int> ShowWorkspace(Context& context) {
   TRY(std::string workspace, context.Workspace());
@@ -96,7 +94,7 @@ Result<int> AddUser(Context& context) {
   return context.Show(answer, &UserColumns());
 }
 
-Result<int> ListUsers(Context& context) { return ShowList(context, "/api/v1/users", "users", UserColumns()); }
+Result<int> ListUsers(Context& context) { return ShowList(context, "users", UserColumns()); }
 
 Result<int> RemoveUser(Context& context) {
   std::string name = context.arguments.Get("NAME");
@@ -124,7 +122,7 @@ Result<int> CreateToken(Context& context) {
 Result<int> ListTokens(Context& context) {
   static const Columns columns = {{"TOKEN", "id", Style::kPlain, Align::kLeft, true}, {"USER", "user"},         {"LABEL", "label"},
                                   {"CREATED", "created", Style::kAgo},                {"EXPIRES", "expires", Style::kAgo}, {"REVOKED", "revoked", Style::kAgo}};
-  return ShowList(context, "/api/v1/tokens", "tokens", columns);
+  return ShowList(context, "tokens", columns);
 }
 
 Result<int> RevokeToken(Context& context) {
@@ -139,7 +137,7 @@ Result<int> ListNodes(Context& context) {
                                   {"CONNECTED", "connected"},                          {"SEEN", "last_seen", Style::kAgo},
                                   {"SLOTS", "slots", Style::kPlain, Align::kRight},    {"GPUS", "gpus", Style::kPlain, Align::kRight},
                                   {"RUNNING", "running", Style::kPlain, Align::kRight}};
-  return ShowList(context, "/api/v1/nodes", "nodes", columns);
+  return ShowList(context, "nodes", columns);
 }
 
 }  // namespace ferry::cli

@@ -74,7 +74,7 @@ Result<Address> Address::Find() {
   auto json = ParseJson(*text, file);
   if (!json.ok() || json->GetString("url").empty())
     return MakeError(Code::kInvalid, "server.address", StrCat(file, " names no server", json.ok() ? "" : StrCat(": ", json.error().message)), file);
-  address.url = json->GetString("url");
+  address.url = json->GetString("local_url", json->GetString("url"));
   address.pid = static_cast<int>(json->GetInt("pid"));
   if (address.token.empty()) {
     auto own = os::ReadFile(os::JoinPath(address.home, "admin.token"), 64u << 10);
@@ -128,7 +128,13 @@ Result<std::unique_ptr<Session>> Session::OpenRunning(SessionSettings settings) 
   return session;
 }
 
-bool Session::IsGone() const { return !address_.home.empty() && (address_.pid <= 0 || !os::Identify(address_.pid)); }
+bool Session::IsGone() const { return address_.pid <= 0 || !os::Identify(address_.pid); }
+
+bool Session::HoldsNoLock() const {
+  // A number may belong to another process by now; the lock goes with the server.
+  auto lock = os::FileLock::Take(os::JoinPath(address_.home, "server.lock"), false);
+  return lock.ok();
+}
 
 void Session::Relocate() {
   if (auto address = Address::Find(); address.ok() && (address->url != address_.url || address->token != address_.token)) {
@@ -159,7 +165,7 @@ Result<http::Reply> Session::Do(http::Call call) {
       Relocate();
       reply = Exchange(call);
     }
-    if (!reply.ok() && IsGone()) {
+    if (!reply.ok() && (IsGone() || HoldsNoLock())) {
       TRY(address_, Start(settings_));
       Connect();
       reply = Exchange(call);
@@ -180,6 +186,19 @@ Result<Json> Session::Get(const std::string& path) {
   call.path = path;
   TRY(http::Reply reply, Do(std::move(call)));
   return ParseJson(reply.body, "the server's answer");
+}
+
+Result<Json> Session::GetAll(const std::string& path, std::vector<std::pair<std::string, std::string>> parameters, const char* list) {
+  Json all = Json::MakeArray();
+  for (;;) {
+    TRY(Json page, Get(path + QueryText(parameters)));
+    if (Json* items = page.Find(list); items && items->is_array())
+      for (Json& item : items->as_array()) all.Push(std::move(item));
+    std::string next = page.GetString("next");
+    if (next.empty()) return all;
+    std::erase_if(parameters, [](const auto& parameter) { return parameter.first == "cursor"; });
+    parameters.emplace_back("cursor", next);
+  }
 }
 
 Result<Json> Session::Send(const std::string& method, const std::string& path, const Json& body) {

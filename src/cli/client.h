@@ -59,6 +59,8 @@ class Session {
   // The same with JSON bodies.
   Result<Json> Get(const std::string& path);
   Result<Json> Send(const std::string& method, const std::string& path, const Json& body = Json::MakeObject());
+  // The members of the lists named `list` of every page.
+  Result<Json> GetAll(const std::string& path, std::vector<std::pair<std::string, std::string>> parameters, const char* list);
   // Server-sent events; see http::Client.
   Result<void> Events(const std::string& path, const std::string& last_id, const std::function<bool(const http::Event&)>& on_event);
 
@@ -69,8 +71,9 @@ class Session {
   Session(Address address, SessionSettings settings);
   void Connect();
   Result<http::Reply> Exchange(const http::Call& call);
-  // Whether the server is this user's own and its process is gone.
+  // Whether the process of this user's own server is gone, or the server at least.
   bool IsGone() const;
+  bool HoldsNoLock() const;
   static Result<Address> Start(const SessionSettings& settings);
 
   Address address_;

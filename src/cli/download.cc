@@ -45,6 +45,8 @@ Result<Digest> HashFile(const std::string& path) {
   }
 }
 
+std::string CountFiles(size_t count) { return StrCat(count, count == 1 ? " file" : " files"); }
+
 // One artifact, beside its place first. True when it had to be fetched.
 Result<bool> DownloadOne(Session& session, const std::string& source, const std::string& path, const Json& file) {
   const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(0, file.GetInt("size")));
@@ -76,6 +78,8 @@ Result<bool> DownloadOne(Session& session, const std::string& source, const std:
       if (!reply.ok()) return reply.error();
       // A server that knows no ranges sent the whole: begin anew without asking for one.
       if (have > 0 && reply->status != 206) continue;
+      if (have + got < size)
+        return MakeError(Code::kUnavailable, "download.cut_off", StrCat("'", file.GetString("path"), "' was cut off; the same command goes on where it ended"), path);
     }
     if (digest) {
       TRY(Digest there, HashFile(part));
@@ -116,7 +120,7 @@ Result<int> DownloadFiles(Context& context) {
   } while (!cursor.empty());
   line.Clear();
   if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(fetched);
-  context.streams.out(StrCat(fetched.as_array().size(), " files in ", folder, " (", FormatBytes(bytes), " fetched)\n"));
+  context.streams.out(StrCat(CountFiles(fetched.as_array().size()), " in ", folder, " (", FormatBytes(bytes), " fetched)\n"));
   return 0;
 }
 
@@ -166,7 +170,7 @@ Result<int> RestoreSnapshot(Context& context) {
   TRY_VOID(snapshot::Restore(manifest, folder, [&](const Digest& digest, const auto& write) { return fetch.Get(digest, write); }));
   Json done = Json::MakeObject({{"run", run}, {"snapshot", id->Hex()}, {"folder", folder}, {"files", manifest.entries.size()}, {"bytes", manifest.TotalBytes()}});
   if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(done);
-  context.streams.out(StrCat(manifest.entries.size(), " files in ", folder, " (", FormatBytes(manifest.TotalBytes()), ")\n"));
+  context.streams.out(StrCat(CountFiles(manifest.entries.size()), " in ", folder, " (", FormatBytes(manifest.TotalBytes()), ")\n"));
   return 0;
 }
 

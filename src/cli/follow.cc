@@ -180,9 +180,12 @@ void Summarize(Context& context, Session& session, const Json& view) {
   if (const Json* end = view.Find("end"); end && status != "Completed" && !end->GetString("text").empty()) line += StrCat(": ", OneLine(end->GetString("text")));
   std::string out = StrCat("\n", line, "\n");
   if (auto metrics = session.Get(ApiPath({"runs", id, "metrics"})); metrics.ok()) {
-    const Json* list = metrics->Find("metrics");
-    if (list && list->is_array() && !list->as_array().empty())
-      out += StrCat("\n", Render(*list, Format::kTable, &MetricColumns(), terminal.colour, terminal.width));
+    // What Ferry itself measures is not what the script wants to say.
+    Json list = Json::MakeArray();
+    if (Json* all = metrics->Find("metrics"); all && all->is_array())
+      for (Json& metric : all->as_array())
+        if (metric.GetString("kind") != "system") list.Push(std::move(metric));
+    if (!list.as_array().empty()) out += StrCat("\n", Render(list, Format::kTable, &MetricColumns(), terminal.colour, terminal.width));
   }
   if (auto files = session.Get(ApiPath({"runs", id, "artifacts"})); files.ok()) {
     const Json* list = files->Find("artifacts");

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/text.h"
 #include "cli/query_node.h"
@@ -27,7 +26,7 @@ std::string Message(std::string_view expression, std::string_view input = "{}") 
 // The answers of the reference implementation (testdata/make_query_cases.py). FERRY_QUERY_CASES names another such file.
 TEST(Query, AnswersAsTheReferenceImplementation) {
   const char* other = std::getenv("FERRY_QUERY_CASES");
-  std::string path = other ? other : (std::filesystem::path(__FILE__).parent_path() / "testdata" / "query_cases.json").string();
+  std::string path = other ? other : std::string(FERRY_SOURCE_DIR "/src/cli/testdata/query_cases.json");
   auto text = os::ReadFile(path);
   ASSERT_TRUE(text.ok()) << text.error().message;
   auto document = ParseJson(*text, path);

@@ -26,6 +26,17 @@ const Columns& RunColumns() {
   return columns;
 }
 
+// On a terminal, columns that would say nothing give their place to the others.
+Columns ColumnsFor(const Context& context, const Json& rows) {
+  Columns columns = RunColumns();
+  if (!context.streams.out_terminal.is_tty) return columns;
+  auto all = [&](auto holds) { return std::all_of(rows.as_array().begin(), rows.as_array().end(), holds); };
+  if (all([](const Json& run) { return run.GetString("shown_name").empty(); })) std::erase_if(columns, [](const Column& c) { return c.path == "shown_name"; });
+  if (all([](const Json& run) { return run.GetString("target") == "local"; })) std::erase_if(columns, [](const Column& c) { return c.path == "target"; });
+  if (context.arguments.Has("experiment-name")) std::erase_if(columns, [](const Column& c) { return c.path == "experiment"; });
+  return columns;
+}
+
 // The runs with what a table shows beside their own members.
 Json TableRows(const Json& runs) {
   Json rows = runs;
@@ -39,20 +50,6 @@ Json TableRows(const Json& runs) {
 std::string RunPath(const Context& context, std::string_view below = {}) {
   std::string path = ApiPath({"runs", context.arguments.Get("run")});
   return below.empty() ? path : StrCat(path, "/", below);
-}
-
-// Collects the members named `list` of every page.
-Result<Json> AllPages(Session& session, const std::string& path, std::vector<std::pair<std::string, std::string>> parameters, const char* list) {
-  Json all = Json::MakeArray();
-  for (;;) {
-    TRY(Json page, session.Get(path + QueryText(parameters)));
-    if (Json* items = page.Find(list); items && items->is_array())
-      for (Json& item : items->as_array()) all.Push(std::move(item));
-    std::string next = page.GetString("next");
-    if (next.empty()) return all;
-    std::erase_if(parameters, [](const auto& parameter) { return parameter.first == "cursor"; });
-    parameters.emplace_back("cursor", next);
-  }
 }
 
 // One line of `run show`: the name, and a value unless it is empty.
@@ -174,7 +171,8 @@ Result<int> ListRuns(Context& context) {
   Json value = given.Has("cursor") ? Json::MakeObject({{"runs", runs}, {"next", next.empty() ? Json() : Json(next)}}) : runs;
   Json rows = TableRows(runs);
   if (context.ForPeople() && runs.as_array().empty()) context.Note("no runs");
-  TRY(int status, context.Show(value, &RunColumns(), &rows));
+  const Columns columns = ColumnsFor(context, rows);
+  TRY(int status, context.Show(value, &columns, &rows));
   if (context.ForPeople() && !next.empty()) {
     if (given.Has("cursor"))
       context.Note(StrCat("more: --cursor ", next));
@@ -247,7 +245,7 @@ Result<int> ShowMetrics(Context& context) {
 Result<int> ListFiles(Context& context) {
   static const Columns columns = {{"PATH", "path", Style::kPlain, Align::kLeft, true}, {"SIZE", "size", Style::kBytes, Align::kRight}};
   TRY(Session * session, context.Server());
-  TRY(Json files, AllPages(*session, RunPath(context, "artifacts"), {{"prefix", context.arguments.Get("prefix")}}, "artifacts"));
+  TRY(Json files, session->GetAll(RunPath(context, "artifacts"), {{"prefix", context.arguments.Get("prefix")}}, "artifacts"));
   if (context.ForPeople() && files.as_array().empty()) context.Note("no files");
   return context.Show(files, &columns);
 }

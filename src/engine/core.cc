@@ -28,13 +28,26 @@ Result<void> Core::Recover(Time now) {
   nodes_.clear();
   leased_.clear();
   index_ = {};
+  targets_.clear();
+  for_batch_.clear();
   staged_.clear();
   staged_puts_.clear();
   touched_.clear();
   staged_effects_.clear();
   effects_.clear();
 
-  store::Query query{"node", {}, {{"", "key"}, false}, {}, 1000};
+  store::Query query{"target", {}, {{"", "key"}, false}, {}, 1000};
+  for (;;) {
+    TRY(store::Page page, store_.Find(query));
+    for (const store::Document& document : page.documents) {
+      TRY(Json json, ParseJson(document.body, "a target in the store"));
+      targets_[document.key] = model::TargetFromJson(json);
+    }
+    if (page.next.empty()) break;
+    query.cursor = page.next;
+  }
+
+  query = {"node", {}, {{"", "key"}, false}, {}, 1000};
   for (;;) {
     TRY(store::Page page, store_.Find(query));
     for (const store::Document& document : page.documents) {
@@ -45,6 +58,7 @@ Result<void> Core::Recover(Time now) {
       if (!state.seen) state.seen = now;
       index_.SetNode({state.record.name, state.record.target, state.record.slots, state.record.gpus});
       index_.SetOpen(state.record.name, state.open);
+      WantNode(state.record, effects_);
       nodes_[state.record.name] = std::move(state);
     }
     if (page.next.empty()) break;
@@ -60,7 +74,7 @@ Result<void> Core::Recover(Time now) {
         if (auto* stopping = std::get_if<model::Stopping>(&run.attempt().phase)) run.attempt().phase = model::Running{stopping->lease};
       if (const Lease* lease = LeaseOf(run.attempt().phase)) {
         leased_[lease->node].insert(run.id);
-        index_.Occupy(lease->node, run.id, run.attempt().gpus);
+        if (!IsBatch(run.target)) index_.Occupy(lease->node, run.id, run.attempt().gpus);
       } else {
         Wait(run);
       }
@@ -73,7 +87,21 @@ Result<void> Core::Recover(Time now) {
   return {};
 }
 
-void Core::Wait(const Run& run) { index_.Wait({run.id, run.target, run.priority, run.created.micros, run.spec.gpus}); }
+bool Core::IsBatch(const std::string& target) const {
+  auto it = targets_.find(target);
+  return it != targets_.end() && it->second.kind == model::TargetKind::kBatch;
+}
+
+void Core::Wait(const Run& run) {
+  if (IsBatch(run.target))
+    for_batch_.insert(run.id);
+  else
+    index_.Wait({run.id, run.target, run.priority, run.created.micros, run.spec.gpus});
+}
+
+void Core::WantNode(const model::NodeRecord& record, std::vector<Effect>& out) const {
+  if (record.provided) out.push_back(CreateNode{record.target, record.name});
+}
 
 Result<Json> Core::Apply(const Input& input, Time now) {
   return std::visit([&](const auto& i) { return On(i, now); }, input);
@@ -84,6 +112,13 @@ Result<void> Core::Commit(Time now) {
     Run& run = live_.at(placement.run);
     run.attempt().gpus = placement.gpus;
     Step(run, model::Place{{placement.node, nodes_.at(placement.node).record.generation}}, now);
+  }
+  // A batch system does its own queueing: the attempt is its own node there.
+  for (const std::string& id : std::exchange(for_batch_, {})) {
+    auto it = live_.find(id);
+    if (it == live_.end() || !std::holds_alternative<model::Queued>(it->second.attempt().phase)) continue;
+    Run& run = it->second;
+    Step(run, model::Place{{StrCat(run.target, ".", AttemptKey{run.id, run.attempt().number}.run, ".", run.attempt().number), 1}}, now);
   }
   for (const auto& [id, everything] : touched_) {
     const Run& run = live_.at(id);
@@ -109,7 +144,7 @@ Result<void> Core::Commit(Time now) {
   }
   effects_.insert(effects_.end(), staged_effects_.begin(), staged_effects_.end());
   for (const auto& [id, everything] : touched_)
-    if (auto it = live_.find(id); model::IsTerminal(it->second) && settings_.plant != Plant::kTerminalNotFinal) live_.erase(it);
+    if (auto it = live_.find(id); model::IsTerminal(it->second)) live_.erase(it);
   staged_.clear();
   staged_puts_.clear();
   touched_.clear();
@@ -157,26 +192,27 @@ void Core::Step(Run& run, const model::AttemptInput& input, Time now) {
   Attempt& attempt = run.attempt();
   std::optional<Lease> before;
   if (const Lease* lease = LeaseOf(attempt.phase)) before = *lease;
-  if (settings_.plant == Plant::kTerminalNotFinal && model::IsEnded(attempt) && std::holds_alternative<model::Exited>(input)) {
-    attempt.phase = model::Ended{model::ReasonOf(std::get<model::Exited>(input).exit), std::get<model::Exited>(input).exit, {}};
-    run.changed = now;
-    Touch(run, false);
-    return;
-  }
   if (!model::Advance(attempt, input, now)) return;
   run.changed = now;
   const Lease* after = LeaseOf(attempt.phase);
   if (!before && after) {
     index_.Unwait(run.id);
-    index_.Occupy(after->node, run.id, attempt.gpus);
+    if (!IsBatch(run.target)) index_.Occupy(after->node, run.id, attempt.gpus);
     leased_[after->node].insert(run.id);
   }
   if (model::IsEnded(attempt)) {
     index_.Unwait(run.id);
+    for_batch_.erase(run.id);
     if (before && settings_.plant != Plant::kSlotLeak) index_.Release(before->node, run.id);
     if (before) {
       leased_[before->node].erase(run.id);
       staged_effects_.push_back(Tell{before->node, model::Forget{{run.id, attempt.number}}});
+      if (IsBatch(run.target)) {
+        staged_effects_.push_back(StopBatch{run.target, {run.id, attempt.number}});
+        nodes_.erase(before->node);
+        staged_puts_.erase({"node", before->node});
+        staged_.push_back(store::Erase{"node", before->node});
+      }
     }
     auto reason = std::get<model::Ended>(attempt.phase).reason;
     bool again = model::Describe(reason).retry == model::RetryClass::kInfrastructure && !run.cancel_asked &&
@@ -195,11 +231,17 @@ void Core::Step(Run& run, const model::AttemptInput& input, Time now) {
 void Core::WantFor(const Run& run, std::vector<Effect>& out) const {
   const Attempt& attempt = run.attempt();
   AttemptKey key{run.id, attempt.number};
-  if (auto* placed = std::get_if<model::Placed>(&attempt.phase))
+  if (auto* placed = std::get_if<model::Placed>(&attempt.phase)) {
+    if (IsBatch(run.target)) out.push_back(LaunchBatch{run.target, placed->lease.node, key});
     out.push_back(Tell{placed->lease.node,
                        model::Assign{key, placed->lease.generation, run.experiment, run.workspace, {}, run.spec, attempt.gpus}});
-  if (auto* stopping = std::get_if<model::Stopping>(&attempt.phase))
+  }
+  if (auto* stopping = std::get_if<model::Stopping>(&attempt.phase)) {
     out.push_back(Tell{stopping->lease.node, model::Stop{key, stopping->lease.generation}});
+    // Still in the batch system's queue: nobody is there to be told.
+    auto node = nodes_.find(stopping->lease.node);
+    if (IsBatch(run.target) && (node == nodes_.end() || !node->second.session)) out.push_back(StopBatch{run.target, key});
+  }
 }
 
 std::vector<Effect> Core::Wanted(const std::string& node) const {
@@ -236,7 +278,9 @@ std::string Core::Explain(const std::string& id, Time now) const {
   } else {
     const Lease& lease = *LeaseOf(attempt.phase);
     switch (attempt.phase.index()) {
-      case 1: text = StrCat("it was given to node '", lease.node, "', which has not answered yet"); break;
+      case 1:
+        text = IsBatch(run.target) ? StrCat("it was handed to the batch system of '", run.target, "' and waits in its queue") : StrCat("it was given to node '", lease.node, "', which has not answered yet");
+        break;
       case 2: text = StrCat("node '", lease.node, "' prepares its snapshot and environment"); break;
       case 3: text = StrCat("the script runs on node '", lease.node, "'"); break;
       case 4: text = StrCat("the script has ended; node '", lease.node, "' collects logs and outputs"); break;
@@ -254,23 +298,35 @@ std::optional<Time> Core::NextDeadline() const {
   std::optional<Time> next;
   for (const auto& [name, node] : nodes_) {
     auto leased = leased_.find(name);
-    if (leased == leased_.end() || leased->second.empty()) continue;
+    if ((leased == leased_.end() || leased->second.empty()) && !node.record.provided) continue;
     Time at = node.seen + settings_.node_grace;
     if (!next || at < *next) next = at;
   }
   return next;
 }
 
-void Core::GiveUp(NodeState& node, Time now) {
-  ++node.record.generation;
-  Stage(PutNode(node.record));
+void Core::Fence(NodeState& node, Time now) {
+  if (node.record.handle.empty()) {
+    ++node.record.generation;
+    Stage(PutNode(node.record));
+  }
   node.open = false;
+  node.seen = now;
   index_.SetOpen(node.record.name, false);
   std::set<std::string> runs = leased_[node.record.name];
   for (const std::string& id : runs) Step(live_.at(id), model::NodeGivenUp{}, now);
 }
 
+void Core::GiveUp(NodeState& node, Time now) {
+  if (node.record.provided) {
+    staged_effects_.push_back(DestroyNode{node.record.target, node.record.name});
+    WantNode(node.record, staged_effects_);
+  }
+  Fence(node, now);
+}
+
 Result<Json> Core::On(const Tick&, Time now) {
+  std::vector<std::string> lost;
   for (auto& [name, node] : nodes_) {
     if (now - node.seen > settings_.node_quiet) {
       node.open = false;
@@ -279,13 +335,27 @@ Result<Json> Core::On(const Tick&, Time now) {
     auto leased = leased_.find(name);
     bool working = leased != leased_.end() && !leased->second.empty();
     Duration grace = settings_.plant == Plant::kRetryWithoutEnd ? settings_.node_quiet : settings_.node_grace;
-    if (working && now - node.seen >= grace) {
-      if (settings_.plant == Plant::kRetryWithoutEnd) {
-        std::set<std::string> runs = leased->second;
-        for (const std::string& id : runs) Step(live_.at(id), model::NodeGivenUp{}, now);
-      } else {
-        GiveUp(node, now);
-      }
+    // A job that waits in a batch system's queue is not lost: its system tells.
+    if (!node.record.handle.empty() && !node.session) continue;
+    if ((working || (node.record.provided && !node.open)) && now - node.seen >= grace) {
+      lost.push_back(name);
+    }
+  }
+  for (const std::string& name : lost)
+    if (auto it = nodes_.find(name); it != nodes_.end()) {
+      if (settings_.plant == Plant::kRetryWithoutEnd)
+        for (const std::string& id : std::set(leased_[name])) Step(live_.at(id), model::NodeGivenUp{}, now);
+      else
+        GiveUp(it->second, now);
+    }
+  // A launch or a stop that did not come through is asked for again.
+  for (const auto& [name, target] : targets_) {
+    if (target.kind != model::TargetKind::kBatch) continue;
+    for (const auto& [id, run] : live_) {
+      const Lease* lease = LeaseOf(run.attempt().phase);
+      bool asking = std::holds_alternative<model::Placed>(run.attempt().phase) ? lease && !nodes_.count(lease->node)
+                                                                               : std::holds_alternative<model::Stopping>(run.attempt().phase);
+      if (run.target == name && asking) WantFor(run, staged_effects_);
     }
   }
   return Json();

@@ -70,6 +70,20 @@ struct CreateWorkspace {
 struct CreateExperiment {
   model::Experiment experiment;
 };
+// Makes a compute target. An existing one of the same name is a conflict.
+struct CreateTarget {
+  model::TargetRecord target;
+};
+// A BatchSystem has taken the attempt.
+struct BatchLaunched {
+  model::AttemptKey key;
+  std::string target;
+  std::string handle;
+};
+// The BatchSystem no longer has the job of this attempt, or could not take it.
+struct BatchGone {
+  model::AttemptKey key;
+};
 // Adds the user, or gives one that is there another role.
 struct AddUser {
   model::User user;
@@ -85,8 +99,8 @@ struct RevokeToken {
 };
 struct Tick {};
 
-using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, AddUser,
-                           RemoveUser, AddToken, RevokeToken, Tick>;
+using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget, BatchLaunched,
+                           BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -98,14 +112,31 @@ struct RunChanged {
   bool terminal = false;
 };
 struct AccessChanged {};  // users or tokens
-using Effect = std::variant<Tell, RunChanged, AccessChanged>;
+struct CreateNode {       // NodeProvider::Create
+  std::string target;
+  std::string node;
+};
+struct DestroyNode {  // NodeProvider::Destroy
+  std::string target;
+  std::string node;
+};
+struct LaunchBatch {  // BatchSystem::Launch, then the input BatchLaunched, or BatchGone when it refuses for good
+  std::string target;
+  std::string node;
+  model::AttemptKey key;
+};
+struct StopBatch {  // BatchSystem::Stop, then the input BatchGone
+  std::string target;
+  model::AttemptKey key;
+};
+using Effect = std::variant<Tell, RunChanged, AccessChanged, CreateNode, DestroyNode, LaunchBatch, StopBatch>;
 
 // Faults that the simulation plants to prove that it would find them. Never set outside tests.
 enum class Plant {
   kNone,
   kActBeforeCommit,       // effects leave before the commit
   kFenceSkipped,          // reports of a given-up generation are taken
-  kTerminalNotFinal,      // news still changes an ended attempt
+  kTerminalNotFinal,      // a cancel still changes a run that has ended
   kForgetStopOnRecovery,  // a restart forgets what was being stopped
   kKeepAfterFailedCommit, // memory keeps what the store refused
   kSubmitTwice,           // the same id submitted twice starts anew
@@ -151,11 +182,12 @@ class Core {
   struct NodeState {
     model::NodeRecord record;
     Time seen;
-    bool open = false;     // has said hello since the start
+    bool open = false;     // has said hello since the start and was seen lately
     int64_t session = 0;   // the latest request's
     int64_t sequence = 0;
   };
   const std::map<std::string, NodeState>& nodes() const { return nodes_; }
+  const std::map<std::string, model::TargetRecord>& targets() const { return targets_; }
   // What the node should be doing, said whole: for a node that has just connected.
   std::vector<Effect> Wanted(const std::string& node) const;
 
@@ -169,6 +201,9 @@ class Core {
   Result<Json> On(const MetricsChanged& input, Time now);
   Result<Json> On(const CreateWorkspace& input, Time now);
   Result<Json> On(const CreateExperiment& input, Time now);
+  Result<Json> On(const CreateTarget& input, Time now);
+  Result<Json> On(const BatchLaunched& input, Time now);
+  Result<Json> On(const BatchGone& input, Time now);
   Result<Json> On(const AddUser& input, Time now);
   Result<Json> On(const RemoveUser& input, Time now);
   Result<Json> On(const AddToken& input, Time now);
@@ -186,13 +221,21 @@ class Core {
   Result<std::optional<Json>> Document(const std::string& table, const std::string& key) const;
   void Stage(store::Put put);
   void WantFor(const model::Run& run, std::vector<Effect>& out) const;
+  // Nothing that the node still does counts any more.
+  void Fence(NodeState& node, Time now);
+  // Fences it, and has a provided node made anew.
   void GiveUp(NodeState& node, Time now);
+  bool IsBatch(const std::string& target) const;
+  // Effects that make the provider's nodes what they should be.
+  void WantNode(const model::NodeRecord& record, std::vector<Effect>& out) const;
 
   store::Store& store_;
   CoreSettings settings_;
   std::map<std::string, model::Run> live_;
   std::map<std::string, NodeState> nodes_;
   std::map<std::string, std::set<std::string>> leased_;  // node -> runs
+  std::map<std::string, model::TargetRecord> targets_;
+  std::set<std::string> for_batch_;  // runs to be handed to their batch system at the next commit
   scheduler::Index index_;
 
   // The batch: documents by (table, key) in the order of their first change, and what it touches.

@@ -69,6 +69,11 @@ Result<Json> Core::On(const Submit& input, Time now) {
 Result<Json> Core::On(const Cancel& input, Time now) {
   std::optional<Run> loaded;
   TRY(Run * run, Find(input.run, loaded));
+  if (loaded && settings_.plant == Plant::kTerminalNotFinal) {
+    run->attempt().phase = model::Ended{model::EndReason::kCanceled, std::nullopt, {}};
+    Stage(PutRun(*run, false));
+    return Json();
+  }
   if (loaded || model::IsTerminal(*run))
     return MakeError(Code::kConflict, "run.ended", StrCat("run '", input.run, "' has already ended: ", model::StatusName(model::StatusOf(*run))), "run");
   if (!run->cancel_asked) {
@@ -137,16 +142,28 @@ Result<Json> Core::On(const AgentHello& input, Time now) {
     return MakeError(Code::kConflict, "node.exists", StrCat("node '", hello.node, "' belongs to target '", node.record.target, "'"), "node");
   TRY_VOID(CheckSequence(node, hello.session, hello.sequence));
   // A known node without a generation has lost its disk, and with it whatever it was given, told or not.
-  if (!fresh && hello.generation == 0) GiveUp(node, now);
-  model::NodeRecord record{hello.node, hello.target, fresh ? 1 : node.record.generation, hello.slots, hello.gpus};
+  if (!fresh && hello.generation == 0 && !IsBatch(hello.target)) Fence(node, now);
+  model::NodeRecord record = node.record;
+  record.name = hello.node;
+  record.target = hello.target;
+  record.slots = hello.slots;
+  record.gpus = hello.gpus;
+  // A batch system's node is known before it speaks, and only for as long as its attempt lasts.
+  if (IsBatch(hello.target) && leased_[hello.node].empty()) {
+    nodes_.erase(it);
+    leased_.erase(hello.node);
+    return MakeError(Code::kConflict, "node.done", StrCat("the attempt that node '", hello.node, "' was started for has ended"), "node");
+  }
   if (fresh || record.slots != node.record.slots || record.gpus != node.record.gpus) {
     node.record = record;
     Stage(PutNode(record));
   }
   node.seen = now;
-  index_.SetNode({record.name, record.target, record.slots, record.gpus});
   node.open = true;
-  index_.SetOpen(record.name, true);
+  if (!IsBatch(record.target)) {
+    index_.SetNode({record.name, record.target, record.slots, record.gpus});
+    index_.SetOpen(record.name, true);
+  }
   Json reply = Json::MakeObject({{"generation", record.generation}, {"protocol", model::kProtocol}});
   bool fenced = hello.generation != 0 && hello.generation != record.generation && settings_.plant != Plant::kFenceSkipped;
   if (fenced) {
@@ -181,10 +198,10 @@ Result<Json> Core::On(const AgentReport& input, Time now) {
   auto current = [&](const AttemptKey& key) -> Run* {
     auto it = live_.find(key.run);
     if (it == live_.end()) return nullptr;
-    if (it->second.attempt().number != key.attempt && settings_.plant != Plant::kWrongExit) return nullptr;
+    if (it->second.attempt().number != key.attempt && settings_.plant != Plant::kWrongExit && settings_.plant != Plant::kFenceSkipped) return nullptr;
     const Lease* lease = LeaseOf(it->second.attempt().phase);
     bool holds = lease && lease->node == input.node && lease->generation == input.generation;
-    if (!holds && settings_.plant != Plant::kFenceSkipped && settings_.plant != Plant::kTerminalNotFinal && settings_.plant != Plant::kWrongExit) return nullptr;
+    if (!holds && settings_.plant != Plant::kFenceSkipped && settings_.plant != Plant::kWrongExit) return nullptr;
     return &it->second;
   };
   for (const auto& [key, artifact] : input.artifacts)
@@ -209,6 +226,52 @@ Result<Json> Core::On(const AgentReport& input, Time now) {
 
 Result<Json> Core::On(const MetricsChanged& input, Time) {
   staged_.push_back(store::PutAttributes{"run", input.run, input.attributes});
+  return Json();
+}
+
+}  // namespace ferry::engine
+
+namespace ferry::engine {
+
+Result<Json> Core::On(const CreateTarget& input, Time now) {
+  TRY_VOID(model::CheckName("target", input.target.name, 32));
+  if (targets_.count(input.target.name) || input.target.name == "local")
+    return MakeError(Code::kConflict, "target.exists", StrCat("compute target '", input.target.name, "' exists already"), "name");
+  targets_[input.target.name] = input.target;
+  Stage(PutTarget(input.target));
+  if (input.target.kind == model::TargetKind::kElastic)
+    for (int i = 1; i <= input.target.size; ++i) {
+      NodeState node;
+      node.record = {StrCat(input.target.name, "-", i), input.target.name, 1, 1, {}, true, {}};
+      node.seen = now;
+      Stage(PutNode(node.record));
+      WantNode(node.record, staged_effects_);
+      nodes_[node.record.name] = std::move(node);
+    }
+  return model::ToJson(input.target);
+}
+
+Result<Json> Core::On(const BatchLaunched& input, Time now) {
+  auto lease = LeaseFor(input.key);
+  auto run = live_.find(input.key.run);
+  if (!lease || !IsBatch(run->second.target)) {
+    staged_effects_.push_back(StopBatch{input.target, input.key});
+    return Json();
+  }
+  NodeState& node = nodes_[lease->node];
+  if (node.record.handle == input.handle) return Json();
+  node.record.name = lease->node;
+  node.record.target = run->second.target;
+  node.record.handle = input.handle;
+  if (!node.seen) node.seen = now;
+  Stage(PutNode(node.record));
+  return Json();
+}
+
+Result<Json> Core::On(const BatchGone& input, Time now) {
+  auto lease = LeaseFor(input.key);
+  if (!lease) return Json();
+  Step(live_.at(input.key.run), model::NodeGivenUp{}, now);
   return Json();
 }
 

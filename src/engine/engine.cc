@@ -134,8 +134,10 @@ void Engine::DoEffects() {
     } else if (auto* changed = std::get_if<RunChanged>(&effect)) {
       NoteLease(changed->run);
       if (hooks_.run_changed) hooks_.run_changed(changed->run, changed->terminal);
-    } else if (hooks_.access_changed) {
-      hooks_.access_changed();
+    } else if (std::holds_alternative<AccessChanged>(effect)) {
+      if (hooks_.access_changed) hooks_.access_changed();
+    } else if (hooks_.compute) {
+      hooks_.compute(effect);
     }
   }
 }

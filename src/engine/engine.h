@@ -21,6 +21,8 @@ struct Hooks {
   std::function<void(const std::string& node, const model::AgentMessage& message)> tell;
   std::function<void(const std::string& run, bool terminal)> run_changed;
   std::function<void()> access_changed;
+  // CreateNode, DestroyNode, LaunchBatch and StopBatch: what leaves for providers and batch systems.
+  std::function<void(const Effect& effect)> compute;
 };
 
 class Engine {

@@ -43,6 +43,7 @@ const std::vector<store::TableSpec>& Tables() {
        {{"archived", "created"}, {"experiment", "created"}, {"status", "created"}, {"target", "created"}, {"parent", "created"}, {"live"}}},
       {"experiment", {{"workspace", ColumnType::kText, true}, {"name", ColumnType::kText, false}, {"archived", ColumnType::kInt, false}}, {}},
       {"workspace", {}, {}},
+      {"target", {}, {}},
       {"user", {}, {}},
       {"token", {{"user", ColumnType::kText, true}}, {}},
       {"node", {{"target", ColumnType::kText, true}}, {}},
@@ -98,6 +99,7 @@ store::Put PutExperiment(const model::Experiment& experiment) {
           {},
           {}};
 }
+store::Put PutTarget(const model::TargetRecord& target) { return {"target", {target.name, model::ToJson(target).Dump(), {}}, {}, {}}; }
 store::Put PutNode(const model::NodeRecord& node) { return {"node", {node.name, model::ToJson(node).Dump(), {node.target}}, {}, {}}; }
 
 std::string ExperimentKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }

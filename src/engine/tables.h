@@ -31,6 +31,7 @@ store::Put PutUser(const model::User& user);
 store::Put PutToken(const model::Token& token);
 store::Put PutWorkspace(const model::Workspace& workspace);
 store::Put PutExperiment(const model::Experiment& experiment);
+store::Put PutTarget(const model::TargetRecord& target);
 store::Put PutNode(const model::NodeRecord& node);
 std::string ExperimentKey(const std::string& workspace, const std::string& name);
 

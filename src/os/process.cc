@@ -57,6 +57,9 @@ WaitStatus Decode(int status) {
 
 }  // namespace
 
+// vfork's child must not be inlined into code whose locals the compiler keeps in registers.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wclobbered"
 Result<int> Spawn(const SpawnOptions& options) {
   std::map<std::string, std::string> env = options.environment ? *options.environment : Environment();
   std::vector<std::string> pairs;
@@ -119,6 +122,8 @@ Result<int> Spawn(const SpawnOptions& options) {
   }
   return pid;
 }
+
+#pragma GCC diagnostic pop
 
 Result<WaitStatus> Wait(int pid, std::optional<std::chrono::milliseconds> limit) {
   if (limit) {

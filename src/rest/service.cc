@@ -160,7 +160,7 @@ void Service::Handle(http::Head head, std::string body, http::Responder responde
 }
 
 http::Response JsonResponse(int status, const Json& json) {
-  return {status, {{"content-type", "application/json"}, {"cache-control", "no-store"}}, json.Dump()};
+  return {status, {{"content-type", "application/json"}, {"cache-control", "no-store"}, {"ferry-protocol", StrCat(model::kProtocol)}}, json.Dump()};
 }
 
 http::Response ErrorResponse(const Error& error) {

@@ -37,6 +37,7 @@ std::string Help() {
 
 struct Found {
   std::string url;
+  std::string local_url;
   int pid = 0;
   std::string version;
   bool running = false;
@@ -48,6 +49,7 @@ Found Look(const std::string& home) {
   auto json = text.ok() ? ParseJson(*text) : Result<Json>(text.error());
   if (!json.ok()) return found;
   found.url = json->GetString("url");
+  found.local_url = json->GetString("local_url", found.url);
   found.pid = static_cast<int>(json->GetInt("pid"));
   found.version = json->GetString("version");
   // The lock tells the truth: it goes with its process.
@@ -92,7 +94,7 @@ int StartInBackground(std::vector<std::string> flags) {
   auto settings = ReadSettings(flags);
   if (!settings.ok()) return Fail(settings.error());
   if (auto made = os::MakeFolders(settings->home, 0700); !made.ok()) return Fail(made.error());
-  if (Found found = Look(settings->home); found.running && Healthy(found.url)) {
+  if (Found found = Look(settings->home); found.running && Healthy(found.local_url)) {
     if (!quiet) std::printf("a server already runs at %s (pid %d)\n", found.url.c_str(), found.pid);
     return 0;
   }
@@ -109,7 +111,7 @@ int StartInBackground(std::vector<std::string> flags) {
   if (!pid.ok()) return Fail(pid.error());
   for (int i = 0; i < 6000; ++i) {
     Found found = Look(settings->home);
-    if (found.running && found.pid == *pid && Healthy(found.url)) {
+    if (found.running && found.pid == *pid && Healthy(found.local_url)) {
       if (!quiet) std::printf("serving at %s (pid %d, data in %s)\n", found.url.c_str(), found.pid, settings->home.c_str());
       return 0;
     }
@@ -155,7 +157,7 @@ int Status(std::vector<std::string> flags) {
   auto settings = ReadSettings(flags);
   if (!settings.ok()) return Fail(settings.error());
   Found found = Look(settings->home);
-  bool healthy = found.running && Healthy(found.url);
+  bool healthy = found.running && Healthy(found.local_url);
   if (json) {
     Json out = Json::MakeObject({{"status", healthy ? "running" : found.running ? "not answering" : "stopped"}, {"home", settings->home}});
     if (found.running) out.Set("url", found.url).Set("pid", found.pid).Set("version", found.version);

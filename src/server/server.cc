@@ -86,7 +86,17 @@ class RunningServer : public Server {
     http_ = std::move(*listening);
     std::string host = settings.address == "0.0.0.0" ? "127.0.0.1" : settings.address == "::" ? "[::1]" : settings.address.find(':') != std::string::npos ? StrCat("[", settings.address, "]") : settings.address;
     url_ = StrCat(http.tls ? "https" : "http", "://", host, ":", http_->port());
-    Json about = Json::MakeObject({{"url", url_}, {"pid", os::Self().pid}, {"version", version}, {"home", settings.home}});
+    local_url_ = url_;
+    if (http.tls || settings.address.compare(0, 4, "127.") != 0) {
+      // The local agent and command line stay on loopback, whatever name the certificate is for.
+      http::Settings local = http;
+      local.address = "127.0.0.1";
+      local.port = 0;
+      local.tls.reset();
+      TRY(local_http_, http::Server::Start(local, *service_));
+      local_url_ = StrCat("http://127.0.0.1:", local_http_->port());
+    }
+    Json about = Json::MakeObject({{"url", url_}, {"local_url", local_url_}, {"pid", os::Self().pid}, {"version", version}, {"home", settings.home}});
     TRY_VOID(os::WriteFileAtomic(Path("server.json"), about.DumpPretty(), 0600, false));
     TRY_VOID(os::WriteFileAtomic(Path("server.pid"), StrCat(os::Self().pid, "\n"), 0644, false));
 
@@ -108,8 +118,10 @@ class RunningServer : public Server {
     }
     channels_.CloseAll();
     if (feed_) feed_->Stop();
+    if (local_http_) local_http_->Shutdown(std::chrono::seconds(5));
     if (http_) http_->Shutdown(std::chrono::seconds(5));
     engine_.reset();
+    local_http_.reset();
     http_.reset();
     if (!url_.empty()) {
       (void)os::RemoveFile(Path("server.pid"));
@@ -206,8 +218,10 @@ class RunningServer : public Server {
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<rest::Service> service_;
   std::unique_ptr<http::Server> http_;
+  std::unique_ptr<http::Server> local_http_;  // plain, on loopback, when the other one is not
   std::unique_ptr<LocalAgent> local_agent_;
   std::string url_;
+  std::string local_url_;
   std::mutex summary_mutex_;
   std::condition_variable summary_changed_;
   std::set<std::string> moved_;

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/text.h"
+#include "compute/fake/fake.h"
 #include "engine/tables.h"
 #include "simulation/world.h"
 #include "store/memory/memory_store.h"
@@ -30,15 +31,19 @@ class World {
   Outcome Play() {
     engine::Core setup(store_, settings_);
     (void)setup.Apply(engine::CreateWorkspace{{"default", "", "", {}, {}}, true}, clock_.now());
+    (void)setup.Apply(engine::CreateTarget{{"cluster", model::TargetKind::kElastic, options_.nodes - 1}}, clock_.now());
+    (void)setup.Apply(engine::CreateTarget{{"batch", model::TargetKind::kBatch, 0}}, clock_.now());
     (void)setup.Commit(clock_.now());
-    StartServer();
-    for (int i = 0; i < options_.nodes; ++i) {
+    ConnectCompute();
+    for (const char* name : {"local", "local-too"}) {
       SimNode& node = nodes_.emplace_back();
-      node.name = StrCat("n", i);
-      node.target = i == 0 ? "local" : "cluster";
+      node.name = name;
+      node.target = "local";
       node.slots = static_cast<int>(random_.Between(1, 3));
+      StartAgent(node);
     }
-    for (SimNode& node : nodes_) StartAgent(node);
+    StartServer();
+    SchedulePoll();
     faults_until_ = clock_.now() + minutes(random_.Between(5, 20));
     for (int i = 0; i < options_.runs; ++i) {
       std::string id = StrCat("run_", i);
@@ -140,10 +145,104 @@ class World {
     DoEffects();
   }
 
+  // --- providers and batch systems
+  void ConnectCompute() {
+    auto refuses = [this] { return Faulty() && random_.Chance(0.1); };
+    provider_.refuses = batch_.refuses = refuses;
+    provider_.on_create = [this](const std::string& name) {
+      clock_.After(seconds(random_.Between(1, 60)), [this, name] {
+        SimNode* node = FindNode(name);
+        if (!node) {
+          node = &nodes_.emplace_back();
+          node->name = name;
+          node->target = "cluster";
+          node->slots = static_cast<int>(random_.Between(1, 3));
+        }
+        node->exists = true;
+        if (!node->agent) StartAgent(*node);
+      });
+    };
+    provider_.on_destroy = [this](const std::string& name) {
+      if (SimNode* node = FindNode(name)) Wipe(*node, false);
+    };
+    batch_.on_launch = [this](const compute::LaunchSpec& spec) {
+      clock_.After(seconds(random_.Between(1, 200)), [this, spec] {
+        if (!batch_.Begin(spec.attempt)) return;
+        SimNode& node = nodes_.emplace_back();
+        node.name = spec.node;
+        node.target = "batch";
+        node.batch = true;
+        node.attempt = spec.attempt;
+        StartAgent(node);
+        // Some jobs the system loses by itself.
+        if (Faulty() && random_.Chance(0.1))
+          clock_.After(seconds(random_.Between(1, 100)), [this, &node] {
+            batch_.End(node.attempt, "node failure");
+            Wipe(node, false);
+          });
+      });
+    };
+    batch_.on_stop = [this](const std::string& attempt) {
+      for (SimNode& node : nodes_)
+        if (node.batch && node.attempt == attempt) Wipe(node, false);
+    };
+  }
+
+  SimNode* FindNode(const std::string& name) {
+    for (SimNode& node : nodes_)
+      if (node.name == name) return &node;
+    return nullptr;
+  }
+
+  // Everything of the node is gone: processes, disk, agent.
+  void Wipe(SimNode& node, bool comes_back) {
+    Trace(StrCat(node.name, " is gone with its disk"));
+    node.agent.reset();
+    ++node.incarnation;
+    for (auto& [key, process] : node.processes) process.alive = false;
+    node.processes.clear();
+    node.disk.clear();
+    node.generation = 0;
+    node.exists = comes_back;
+  }
+
+  // As the server's rim does: asks for the state of every job that is known.
+  void SchedulePoll() {
+    clock_.After(seconds(20), [this] {
+      std::vector<compute::Handle> handles;
+      std::vector<AttemptKey> keys;
+      for (const auto& [id, run] : core_->live()) {
+        const model::Lease* lease = model::LeaseOf(run.attempt().phase);
+        auto node = lease ? core_->nodes().find(lease->node) : core_->nodes().end();
+        if (node == core_->nodes().end() || node->second.record.handle.empty()) continue;
+        handles.push_back(node->second.record.handle);
+        keys.push_back({id, run.attempt().number});
+      }
+      auto states = batch_.Poll(handles, {});
+      for (size_t i = 0; states.ok() && i < keys.size(); ++i)
+        if ((*states)[i] == compute::JobState::kGone) ToServer(engine::BatchGone{keys[i]}, [](const Result<Json>&) {});
+      SchedulePoll();
+    });
+  }
+
+  void DoCompute(const engine::Effect& effect) {
+    if (auto* create = std::get_if<engine::CreateNode>(&effect)) (void)provider_.Create(create->node, {});
+    if (auto* destroy = std::get_if<engine::DestroyNode>(&effect)) (void)provider_.Destroy(destroy->node, {});
+    if (auto* stop = std::get_if<engine::StopBatch>(&effect))
+      if (batch_.Stop(stop->key.Name(), {}).ok()) ToServer(engine::BatchGone{stop->key}, [](const Result<Json>&) {});
+    if (auto* launch = std::get_if<engine::LaunchBatch>(&effect)) {
+      auto handle = batch_.Launch({launch->key.Name(), launch->node}, {});
+      if (handle.ok()) ToServer(engine::BatchLaunched{launch->key, launch->target, *handle}, [](const Result<Json>&) {});
+    }
+  }
+
   void DoEffects() {
     for (engine::Effect& effect : core_->TakeEffects()) {
       auto* tell = std::get_if<engine::Tell>(&effect);
-      if (!tell) continue;
+      if (!tell) {
+        DoCompute(effect);
+        continue;
+      }
       for (SimNode& node : nodes_)
         if (node.name == tell->node) SendToAgent(node, tell->message);
     }
@@ -193,7 +292,7 @@ class World {
         *done = true;
         node.waiting = false;
         answered(result);
-        AgentTurn(node);
+        if (node.agent) AgentTurn(node);
       });
     };
     if (Lost(node)) return;
@@ -236,7 +335,14 @@ class World {
     if (!node.welcomed) {
       model::Hello hello{node.name, node.target, node.generation, node.slots, {}, node.agent->Inventory(), node.session, ++node.sequence};
       FromAgent(node, engine::AgentHello{hello}, [this, &node](const Result<Json>& result) {
-        if (!result.ok()) return;
+        if (!result.ok()) {
+          // A batch system's node whose attempt is over ends itself.
+          if (result.error().slug == "node.done") {
+            batch_.End(node.attempt);
+            Wipe(node, false);
+          }
+          return;
+        }
         node.welcomed = true;
         node.generation = result->GetInt("generation");
         Do(node, node.agent->OnWelcome(node.generation, result->GetBool("fenced")));
@@ -244,7 +350,14 @@ class World {
       return;
     }
     auto events = node.agent->Pending();
-    if (events.empty()) return;
+    if (events.empty()) {
+      // A one-shot agent ends with its work, once all of it is answered.
+      if (node.batch && node.generation && node.agent->size() == 0 && !node.started.empty()) {
+        batch_.End(node.attempt);
+        Wipe(node, false);
+      }
+      return;
+    }
     node.agent->OnSent();
     engine::AgentReport report{node.name, node.generation, node.session, ++node.sequence, events, {}, {}};
     FromAgent(node, report, [this, &node, events](const Result<Json>& result) {
@@ -307,6 +420,7 @@ class World {
     CheckLaunch(node, key, generation);
     node.processes[key] = {generation, true, false};
     started_.insert(key);
+    node.started.insert(key);
     Trace(StrCat(node.name, " starts ", key.Name()));
     clock_.After(ScriptTime(key), [this, &node, key] { End(node, key, false); });
   }
@@ -336,7 +450,8 @@ class World {
     run.id = id;
     run.workspace = "default";
     run.experiment = "e";
-    run.target = std::hash<std::string>()(id) % 2 ? "local" : "cluster";
+    static constexpr const char* kTargets[] = {"local", "cluster", "batch"};
+    run.target = kTargets[std::hash<std::string>()(StrCat(id, options_.seed)) % 3];
     run.spec.script = "train.py";
     run.spec.max_attempts = 20;
     run.request = StrCat("request of ", id);
@@ -376,18 +491,18 @@ class World {
       if (!Faulty()) {
         for (SimNode& node : nodes_) {
           node.cut_until = {};
-          if (!node.agent) StartAgent(node);
+          if (!node.agent && node.exists) StartAgent(node);
         }
         return;
       }
       SimNode& node = nodes_[static_cast<size_t>(random_.Between(0, static_cast<int64_t>(nodes_.size()) - 1))];
-      switch (random_.Between(0, 5)) {
+      switch (node.exists ? random_.Between(0, 6) : 6) {
         case 0:
           Trace(StrCat("agent of ", node.name, " is killed"));
           node.agent.reset();
           ++node.incarnation;
           clock_.After(seconds(random_.Between(1, 60)), [this, &node] {
-            if (!node.agent) StartAgent(node);
+            if (!node.agent && node.exists) StartAgent(node);
           });
           break;
         case 1:
@@ -399,15 +514,29 @@ class World {
           Trace(StrCat(node.name, " is cut off for long"));
           break;
         case 3:
-          Trace(StrCat(node.name, " is lost with its disk"));
+          if (node.batch) {
+            batch_.End(node.attempt, "node failure");
+            Wipe(node, false);
+            break;
+          }
+          Wipe(node, true);
+          clock_.After(seconds(random_.Between(1, 300)), [this, &node] {
+            if (!node.agent && node.exists) StartAgent(node);
+          });
+          break;
+        case 4:  // one attempt's folder is lost, the node's identity is not
           node.agent.reset();
           ++node.incarnation;
-          for (auto& [key, process] : node.processes) process.alive = false;
-          node.processes.clear();
-          node.disk.clear();
-          node.generation = 0;
-          clock_.After(seconds(random_.Between(1, 300)), [this, &node] {
-            if (!node.agent) StartAgent(node);
+          for (const auto& [key, remains] : std::map(node.disk)) {
+            // What the server was never told of cannot be told from what never arrived.
+            auto run = Stored().find(key.run);
+            if (run == stored_.end() || run->second.attempt().number != key.attempt || run->second.attempt().phase.index() < 2) continue;
+            Trace(StrCat(node.name, " loses the folder of ", key.Name()));
+            node.disk.erase(key);
+            node.processes.erase(key);
+          }
+          clock_.After(seconds(random_.Between(1, 30)), [this, &node] {
+            if (!node.agent && node.exists) StartAgent(node);
           });
           break;
         default: Crash("at any moment"); break;
@@ -417,22 +546,30 @@ class World {
   }
 
   // --- what must always hold
-  std::map<std::string, model::Run> Stored() {
-    std::map<std::string, model::Run> runs;
-    store::Query query{"run", {}, {{"", "key"}, false}, {}, 10000};
-    auto page = store_.Find(query);
+  // The runs as committed; only what changed is read again.
+  const std::map<std::string, model::Run>& Stored() {
+    auto page = store_.Find({"run", {}, {{"", "key"}, false}, {}, 10000});
+    std::set<std::string> there;
+    changed_.clear();
     for (const store::Document& document : page->documents) {
+      there.insert(document.key);
+      std::string& body = bodies_[document.key];
+      if (body == document.body) continue;
+      body = document.body;
+      changed_.insert(document.key);
       auto run = engine::RunFromDocument(document);
-      if (run.ok()) runs[document.key] = *run;
+      if (run.ok()) stored_[document.key] = *run;
     }
-    return runs;
+    std::erase_if(stored_, [&](const auto& item) { return !there.count(item.first); });
+    return stored_;
   }
 
   void CheckStore() {
-    auto runs = Stored();
+    const auto& runs = Stored();
     for (const std::string& id : acknowledged_)
       if (!runs.count(id)) Violation(StrCat("acknowledged run ", id, " is lost"));
-    for (const auto& [id, run] : runs) {
+    for (const std::string& id : changed_) {
+      const model::Run& run = runs.at(id);
       for (size_t i = 0; i + 1 < run.attempts.size(); ++i)
         if (!model::IsEnded(run.attempts[i])) Violation(StrCat("run ", id, " has two live attempts"));
       if (auto before = ended_.find(id); before != ended_.end() && !(before->second == run.attempts))
@@ -454,7 +591,7 @@ class World {
 
   // After a failed commit memory must equal the store.
   void CheckMemory() {
-    auto runs = Stored();
+    const auto& runs = Stored();
     for (const auto& [id, run] : core_->live()) {
       auto it = runs.find(id);
       if (it == runs.end() || !(it->second.attempts == run.attempts)) Violation(StrCat("memory and store differ on run ", id, " after a failed commit"));
@@ -462,7 +599,7 @@ class World {
   }
 
   void CheckLaunch(const SimNode& node, const AttemptKey& key, int64_t generation) {
-    auto runs = Stored();
+    const auto& runs = Stored();
     auto it = runs.find(key.run);
     if (it == runs.end()) return Violation(StrCat(key.Name(), " was started but no such run is committed"));
     const model::Run& run = it->second;
@@ -486,13 +623,13 @@ class World {
     if (Faulty() || acknowledged_.size() < static_cast<size_t>(options_.runs)) return false;
     if (!core_->live().empty()) return false;
     for (const SimNode& node : nodes_)
-      if (!node.agent || !node.disk.empty()) return false;
+      if ((node.exists && !node.agent) || !node.disk.empty()) return false;
     return true;
   }
 
   void CheckEnd() {
     CheckStore();
-    auto runs = Stored();
+    const auto& runs = Stored();
     for (const auto& [id, run] : runs) {
       if (!model::IsTerminal(run)) Violation(StrCat("run ", id, " never ended: ", core_->Explain(id, clock_.now())));
       if (canceled_.count(id) && model::StatusOf(run) != model::Status::kCanceled)
@@ -506,6 +643,8 @@ class World {
   Random random_;
   Clock clock_;
   FaultyStore store_;
+  compute::FakeNodeProvider provider_;
+  compute::FakeBatchSystem batch_;
   engine::CoreSettings settings_;
   std::unique_ptr<engine::Core> core_;
   uint64_t server_incarnation_ = 0;
@@ -513,6 +652,9 @@ class World {
   std::deque<SimNode> nodes_;
   Time faults_until_;
   Outcome outcome_;
+  std::map<std::string, std::string> bodies_;
+  std::map<std::string, model::Run> stored_;
+  std::set<std::string> changed_;
   std::set<std::string> acknowledged_, created_, canceled_;
   std::map<std::string, std::vector<model::Attempt>> ended_;
   std::set<AttemptKey> started_;

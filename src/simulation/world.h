@@ -107,6 +107,11 @@ struct SimNode {
   bool welcomed = false;   // said hello since it began or lost its connection
   uint64_t incarnation = 0;
   Time cut_until;          // no network before this
+  // A node of the batch system's: it lives for one attempt.
+  bool batch = false;
+  std::string attempt;
+  std::set<model::AttemptKey> started;
+  bool exists = true;  // a provider's node may not, or no longer
 };
 
 }  // namespace ferry::simulation

@@ -131,7 +131,10 @@ class Ferry:
                 if name.startswith(run):
                     with contextlib.suppress(OSError, ValueError):
                         with open(os.path.join(folder, name, "supervisor.json")) as file:
-                            return json.load(file)
+                            pid = json.load(file)["pid"]
+                        with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+                            children = file.read().split()
+                        return {"pid": pid, "script": int(children[0])} if children else None
 
         return wait_until("run %s has a supervisor" % run, read)
 

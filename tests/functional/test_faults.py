@@ -184,6 +184,21 @@ def test_submissions_while_the_server_is_killed_again_and_again(ferry, tmp_path)
     assert sorted(listed) == sorted(ran)
 
 
+def test_agent_killed_again_and_again_while_runs_start(ferry, tmp_path):
+    journal = tmp_path / "journal"
+    runs = [ferry.submit("sh", "-c", "echo $AZUREML_RUN_ID >> %s; sleep 0.05" % journal) for _ in range(150)]
+    attempts = os.path.join(ferry.home, "agent", "attempts")
+    for number in range(12):
+        agent = ferry.kill_agent()
+        agent = ferry.agent_pid()
+        seen = set(os.listdir(attempts))
+        wait_until("the agent takes up something new", lambda: not is_alive(agent) or set(os.listdir(attempts)) - seen, pause=0.0005)
+        time.sleep(0.001 * number)
+    for run in runs:
+        assert ferry.wait(run, "Completed", timeout=60)["attempt"] == 1
+    assert sorted(journal.read_text().split()) == sorted(runs)
+
+
 def test_kill_server_during_the_upload_of_a_snapshot(ferry, tmp_path):
     source = write_tree(tmp_path / "src", {"t.py": "import hashlib\nprint(hashlib.sha256(open('big.bin', 'rb').read()).hexdigest())"})
     with open(os.path.join(source, "big.bin"), "wb") as file:
@@ -363,7 +378,7 @@ def test_full_disk(small_disk, tmp_path):
 def test_full_disk_while_scripts_log_and_write(small_disk, tmp_path):
     ferry = small_disk
     ferry.start()
-    source = write_tree(tmp_path / "src", {"a.py": "import os, time\nfrom azureml.core import Run\nrun = Run.get_context()\nprint('ready', flush=True)\nwhile not os.path.exists(os.environ['GO']): time.sleep(0.05)\nkept = 0\nfor i in range(50):\n    try:\n        run.log('n', i)\n        kept += 1\n    except Exception: pass\nopen(os.environ['GO'] + '.kept', 'w').write(str(kept))\nwhile os.path.exists(os.environ['GO']): time.sleep(0.05)\nrun.log('after', 1)\n"})
+    source = write_tree(tmp_path / "src", {"a.py": "import os, time\nfrom azureml.core import Run\nrun = Run.get_context()\nprint('ready', flush=True)\nwhile not os.path.exists(os.environ['GO']): time.sleep(0.05)\nkept = 0\nfor i in range(2000):\n    try:\n        run.log('n', i)\n        kept += 1\n    except Exception: pass\nopen(os.environ['GO'] + '.kept', 'w').write(str(kept))\nwhile os.path.exists(os.environ['GO']): time.sleep(0.05)\nrun.log('after', 1)\n"})
     go = tmp_path / "go"
     run = ferry.submit_script(source, "a.py", options=("--env", "GO=%s" % go))
     ferry.wait_output(run, "ready")
@@ -376,6 +391,7 @@ def test_full_disk_while_scripts_log_and_write(small_disk, tmp_path):
     go.unlink()
     view = ferry.wait(run, "Completed", "Failed")
     assert view["status"] == "Completed", (view["end"], ferry.log(run))
+    assert int(kept.read_text()) < 2000, "the disk was not full"
     assert ferry.points(run, "after") == [1]
     names = [item["name"] for item in ferry.get("/runs/%s/metrics" % run)["metrics"]]
     points = ferry.points(run, "n") if "n" in names else []
