@@ -3,7 +3,8 @@
 //
 // Its folder (an attempt's, on the node):
 //   launch.json      what to start; written by the agent before
-//   supervisor.json  its pid, once the script runs
+//   supervisor.lock  held while it lives
+//   supervisor.json  its pid, just before the script runs; there is never a second one
 //   std_log.txt      the script's stdout and stderr, in order
 //   spool            what the script logged, a JSON record a line, each acknowledged to the script once it is here
 //   exit.json        how the script ended, once it and all its descendants are gone
@@ -34,12 +35,12 @@ struct Launch {
 Json ToJson(const Launch& launch);
 Launch LaunchFromJson(const Json& json);
 
-// `ferry-agent supervise FOLDER`: detaches, starts the script and returns in the caller's process once it runs (or could not be started: the text
-// on stderr says why). Never returns in the supervisor itself. Returns the exit status.
 // The lock that a supervisor holds while it lives, and what one says that finds it held.
 inline constexpr const char* kSupervisorLock = "supervisor.lock";
 inline constexpr const char* kSupervisorBusy = "another supervisor has this attempt";
 
+// `ferry-agent supervise FOLDER`: detaches, starts the script and returns in the caller's process once it runs (or could not be started: the text
+// on stderr says why). Never returns in the supervisor itself. Returns the exit status.
 int Supervise(const std::string& folder);
 
 }  // namespace ferry::agent

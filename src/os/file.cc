@@ -293,6 +293,10 @@ std::string JoinPath(std::string_view a, std::string_view b) {
   return StrCat(a, "/", b);
 }
 
+FileLock::~FileLock() {
+  if (fd_) (void)::flock(fd_.get(), LOCK_UN);
+}
+
 Result<FileLock> FileLock::Take(const std::string& path, bool wait) {
   TRY(Fd fd, Open(path, OpenMode::kReadWrite, 0600));
   while (::flock(fd.get(), LOCK_EX | (wait ? 0 : LOCK_NB)) < 0) {

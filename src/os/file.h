@@ -98,6 +98,10 @@ std::string JoinPath(std::string_view a, std::string_view b);
 class FileLock {
  public:
   static Result<FileLock> Take(const std::string& path, bool wait);
+  FileLock(FileLock&&) = default;
+  FileLock& operator=(FileLock&&) = delete;
+  // Lets go at once, even while a process that is just being started still has a copy of the descriptor.
+  ~FileLock();
 
  private:
   explicit FileLock(Fd fd) : fd_(std::move(fd)) {}

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -423,3 +424,51 @@ def test_nothing_is_left_behind(ferry, tmp_path):
     wait_until("attempt folders are removed", lambda: not os.listdir(attempts))
     ferry.stop()
     wait_until("no process is left", lambda: not processes_of(ferry.home))
+
+
+def test_a_full_disk_spoils_no_record_of_the_spool(ferry, tmp_path):
+    """The supervisor alone, on a disk of 256 kB: what it says "ok" to is in the spool once, whole, whatever was refused in between."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "ferry-test", str(folder)], check=True)
+    try:
+        launch = {"name": "spool-1", "argv": ["sleep", "100"], "environment": {"PATH": os.environ["PATH"], "HERE": str(folder)}, "folder": str(folder), "token": "secret", "sample_seconds": 0, "stop_grace_seconds": 1}
+        (folder / "launch.json").write_text(json.dumps(launch))
+        program = [os.path.join(ferry.home, "agent", "bin", name) for name in os.listdir(os.path.join(ferry.home, "agent", "bin"))][0]
+        subprocess.run([program, "supervise", str(folder)], check=True, timeout=20)
+        supervisor = json.loads((folder / "supervisor.json").read_text())["pid"]
+        with open("/proc/%d/task/%d/children" % (supervisor, supervisor)) as file:
+            script = int(file.read().split()[0])
+        with open("/proc/%d/environ" % script, "rb") as file:
+            address = dict(part.split(b"=", 1) for part in file.read().split(b"\0") if part)[b"FERRY_RUN_SOCKET"].decode()
+        kept, number, channel = [], 0, None
+        filler = fill(str(folder))
+        for count in (300, 300):
+            for _ in range(count):
+                if channel is None:
+                    channel = socket.create_connection(address.split(":"), timeout=10)
+                    answers = channel.makefile("r")
+                    channel.sendall(b"FERRY1 secret\n")
+                    assert answers.readline() == "ok\n"
+                number += 1
+                record = json.dumps({"id": "me:%d" % number, "metric": "m", "value": number, "pad": "x" * (number % 97)})
+                channel.sendall(record.encode() + b"\n")
+                answer = answers.readline()
+                if answer == "ok\n":
+                    kept.append(record)
+                else:
+                    assert answer.startswith("error ") and "space" in answer, answer
+                    number -= 1
+                    channel.close()
+                    channel = None
+            if os.path.exists(filler):
+                assert len(kept) < 300, "the disk was not full"
+                os.remove(filler)
+        assert (folder / "spool").read_text().splitlines() == kept and number == len(kept) > 300
+        os.kill(supervisor, signal.SIGTERM)
+        wait_until("the supervisor ends", lambda: not is_alive(supervisor), timeout=10)
+        assert json.loads((folder / "exit.json").read_text())["signal"] == 15
+    finally:
+        for pid in processes_of(str(folder)):
+            os.kill(pid, signal.SIGKILL)
+        subprocess.run(["umount", "-l", str(folder)], check=True)
