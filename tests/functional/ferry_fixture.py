@@ -116,6 +116,10 @@ class Ferry:
 
         return wait_until("an agent runs", read)
 
+    def agent_program(self):
+        """The static agent that the server has unpacked."""
+        return os.readlink("/proc/%d/exe" % self.agent_pid())
+
     def kill_agent(self):
         pid = self.agent_pid()
         os.kill(pid, signal.SIGKILL)

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import urllib.parse
 
 import pytest
 from ferry_fixture import BINARY, PYTHON, wait_until, write_tree
@@ -78,7 +79,7 @@ def test_unreadable_file(shared, tmp_path):
         os.chmod(program, 0o755)
         environment = dict(shared.environment, FERRY_URL=shared.url, FERRY_TOKEN=shared.token, FERRY_HOME=os.path.join(folder, "home"))
         done = subprocess.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", program, "run", "submit-script", "-e", "e", "--source-directory", folder, "train.py"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=30)
-        assert done.returncode == 4 and "secret.key" in done.stderr and done.stderr.startswith("ferry: "), done
+        assert done.returncode == 2 and "secret.key" in done.stderr and done.stderr.startswith("ferry: "), done
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -124,6 +125,15 @@ def test_interpreter_and_program_that_are_not_there(shared, tmp_path):
     assert "/no/such/python" in shared.wait(run, "Failed")["end"]["text"]
     run = shared.submit("no-such-program", id="good-program")
     assert "no-such-program" in shared.wait(run, "Failed")["end"]["text"]
+
+
+def test_file_names_that_are_no_text(shared):
+    run = shared.submit_python("import os\nfor d in (b'outputs', b'logs'):\n os.mkdir(d)\n open(d + b'/\\xff\\xfe.txt', 'w').write('x')", id="good-names")
+    shared.wait(run, "Completed")
+    (path,) = shared.artifacts(run)
+    assert path == "outputs/\ufffd\ufffd.txt"
+    assert shared.artifact(run, urllib.parse.quote(path)).raw == b"x"
+    assert "logs/\ufffd\ufffd.txt" in [stream["name"] for stream in shared.get("/runs/%s/logs" % run)["streams"]]
 
 
 # --- the interface
