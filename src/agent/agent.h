@@ -15,6 +15,7 @@
 #include "agent/collect.h"
 #include "agent/core.h"
 #include "agent/folder.h"
+#include "agent/nursery.h"
 #include "agent/prepare.h"
 #include "http/client.h"
 #include "os/poll.h"
@@ -77,6 +78,7 @@ class Agent {
   void LinkLoop(std::stop_token stop);
   void WatchLoop(std::stop_token stop);
   void CheckSupervisors();
+  Result<void> StartSupervisor(const std::string& folder, const Launch& launch);
   void PrepareJob(model::AttemptKey key);
   void SyncJob(model::AttemptKey key, bool final);
   void BeginWatching(Work& work);
@@ -88,14 +90,15 @@ class Agent {
   bool AddStreams(const model::AttemptKey& key, Work& work, Json& logs, Json& records, size_t& room, Report& report);
 
   AgentSettings settings_;
+  std::mutex nursery_mutex_;
+  std::shared_ptr<Nursery> nursery_;
   Preparer preparer_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Core core_;
   std::map<model::AttemptKey, Work> works_;
   bool linked_ = false;    // the command stream is open
-  bool welcomed_ = false;  // the server has answered a hello on it
-  std::vector<model::AgentMessage> early_;  // arrived before that answer, which names the generation they belong to
+  bool welcomed_ = false;
   bool dirty_ = false;
   bool stop_ = false;
   int64_t session_ = 0;

@@ -45,6 +45,7 @@ std::vector<Action> Core::Adopt(const std::vector<Remains>& remains, int64_t gen
 
 std::vector<Action> Core::OnMessage(const model::AgentMessage& message) {
   if (auto* assign = std::get_if<model::Assign>(&message)) {
+    if (assign->generation > generation_ && early_.size() < 10'000) early_.push_back(*assign);
     if (assign->generation != generation_ || done_.count(assign->key)) return {};
     // One that could not be kept, for want of room perhaps, is tried again whenever it is said again.
     if (auto it = attempts_.find(assign->key); it != attempts_.end() && it->second.phase != Phase::kKeeping) return {};
@@ -143,6 +144,8 @@ std::vector<Action> Core::OnWelcome(int64_t generation, bool fenced) {
     strays_.clear();
   }
   generation_ = generation;
+  for (const model::Assign& assign : std::exchange(early_, {}))
+    for (Action& action : OnMessage(assign)) actions.push_back(std::move(action));
   return actions;
 }
 

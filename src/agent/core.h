@@ -93,6 +93,8 @@ class Core {
   std::map<model::AttemptKey, State> attempts_;
   // Events on attempts that are not held: a Stop for one that never came.
   std::vector<model::AgentEvent> strays_;
+  // Assignments of a generation that the welcome on its way will give.
+  std::vector<model::Assign> early_;
   // Done here already; a late Assign must not start them again.
   std::set<model::AttemptKey> done_;
 };

@@ -1,7 +1,6 @@
 #include "agent/prepare.h"
 
 #include <chrono>
-#include <thread>
 
 #include "agent/supervisor.h"
 #include "base/hash.h"
@@ -22,14 +21,6 @@ constexpr size_t kSpareFiles = 200;
 constexpr uint64_t kSpareBytes = 16u << 20;
 
 bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
-
-// Whether the attempt has a supervisor; one that is just beginning gets its time.
-bool Begun(const AttemptFolder& folder, std::chrono::milliseconds patience) {
-  for (auto until = std::chrono::steady_clock::now() + patience;; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
-    if (os::Exists(folder.Path("supervisor.json"))) return true;
-    if (std::chrono::steady_clock::now() >= until) return false;
-  }
-}
 
 // Writes blobs as they arrive to every path that has their content.
 class Restorer {
@@ -234,9 +225,7 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
 }
 
 std::map<std::string, std::string> Preparer::EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder) const {
-  std::map<std::string, std::string> env;
-  for (auto& [name, value] : os::Environment())
-    if (name.compare(0, 6, "FERRY_") != 0) env[name] = value;
+  std::map<std::string, std::string> env = InheritedEnvironment();
   std::string url = settings_.server().base;
   auto scope = [&](std::string_view kind) { return StrCat("/subscriptions/ferry/resourceGroups/ferry/providers/Microsoft.MachineLearningServices/workspaces/", assign.workspace, kind); };
   env["AZUREML_RUN_ID"] = assign.key.run;
@@ -281,21 +270,18 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
   AttemptFolder folder(settings_.home, assign.key);
   const model::RunSpec& spec = assign.spec;
   std::string work = folder.Path("work");
-  {
-    // An agent that died at this place may have started it. What has not begun yet finds that its launch is void.
-    auto lock = os::FileLock::Take(folder.Path(kSupervisorLock), false);
-    if (Begun(folder, lock.ok() ? std::chrono::seconds(0) : std::chrono::seconds(10))) return std::nullopt;
-    if (!lock.ok()) return failed(lock.error());
-    (void)os::RemoveFile(folder.Path("launch.json"));
-  }
-  (void)os::RemoveAll(work);
-  if (auto made = os::MakeFolders(folder.Path("artifacts")); !made.ok()) return failed(made.error());
+  // What an earlier agent began to prepare.
+  if (os::Exists(work)) (void)os::RemoveAll(work);
   if (auto copied = WorkingCopy(spec.snapshot, work); !copied.ok()) return failed(copied.error());
   if (auto s = stopped()) return s;
 
   Launch launch;
   launch.name = assign.key.Name();
-  launch.environment = EnvironmentFor(assign, folder);
+  std::map<std::string, std::string> environment = EnvironmentFor(assign, folder);
+  // The supervisor inherits the same; only what differs travels.
+  std::map<std::string, std::string> inherited = InheritedEnvironment();
+  for (const auto& [name, value] : environment)
+    if (auto it = inherited.find(name); it == inherited.end() || it->second != value) launch.environment[name] = value;
   launch.folder = work;
   launch.token = assign.token;
   launch.max_duration_seconds = spec.max_duration_seconds;
@@ -303,23 +289,16 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
   if (!spec.script.empty()) {
     auto stat = os::StatPath(os::JoinPath(work, spec.script));
     if (!stat.ok() || stat->type != os::FileType::kFile) return PrepareFailed{EndReason::kPreparationFailed, StrCat("script '", spec.script, "' is not in the snapshot")};
-    auto interpreter = FindInterpreter(spec.interpreter, launch.environment);
+    auto interpreter = FindInterpreter(spec.interpreter, environment);
     if (!interpreter.ok()) return failed(interpreter.error());
     launch.argv = {interpreter->path, spec.script};
-    for (const std::string& argument : spec.arguments) launch.argv.push_back(ExpandVariables(argument, launch.environment));
+    for (const std::string& argument : spec.arguments) launch.argv.push_back(ExpandVariables(argument, environment));
     launch.first_line = StrCat("ferry: Python ", interpreter->version, " at ", interpreter->path, " (", interpreter->found, ")");
   } else {
-    for (const std::string& word : spec.command) launch.argv.push_back(ExpandVariables(word, launch.environment));
+    for (const std::string& word : spec.command) launch.argv.push_back(ExpandVariables(word, environment));
   }
   if (auto s = stopped()) return s;
-  if (auto written = os::WriteFileAtomic(folder.Path("launch.json"), ToJson(launch).Dump(), 0600, false); !written.ok()) return failed(written.error());
-  auto started = os::RunProgram({settings_.program, "supervise", folder.path()}, std::chrono::seconds(60));
-  if (!started.ok()) {
-    std::string text = started.error().message;
-    if (text.find(kSupervisorBusy) != std::string::npos && Begun(folder, std::chrono::seconds(10))) return std::nullopt;
-    if (size_t colon = text.find("status 1: "); colon != std::string::npos) text = text.substr(colon + 10);
-    return PrepareFailed{EndReason::kLaunchFailed, text};
-  }
+  if (auto launched = settings_.launch(folder.path(), launch); !launched.ok()) return PrepareFailed{EndReason::kLaunchFailed, launched.error().message};
   return std::nullopt;
 }
 

@@ -38,7 +38,6 @@ bool Agent::SendHello(http::Client& client, std::stop_token stop) {
   if (fenced) os::Log(os::Level::kWarning, "this node was given up on; what it worked on was given to others and ends here", {});
   welcomed_ = true;
   Do(core_.OnWelcome(generation, fenced));
-  for (const model::AgentMessage& message : std::exchange(early_, {})) Do(core_.OnMessage(message));
   // A fenced node says hello again under its new generation to be told what to do.
   if (fenced) welcomed_ = false;
   return true;
@@ -168,7 +167,7 @@ bool Agent::SendReport(http::Client& client, std::stop_token stop) {
   // So that a new agent does not send gigabytes again; what it says twice is dropped by the server.
   for (const AttemptKey& key : moved) {
     auto it = works_.find(key);
-    if (it == works_.end()) continue;
+    if (it == works_.end() || it->second.said_collected) continue;
     Json sent = Json::MakeObject({{"", it->second.spool_sent}});
     for (const auto& [stream, offset] : it->second.sent) sent.Add(stream, offset);
     (void)os::WriteFileAtomic(AttemptFolder(settings_.home, key).Path("sent.json"), sent.Dump(), 0600, false);

@@ -21,6 +21,12 @@ namespace ferry::agent {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
+std::map<std::string, std::string> InheritedEnvironment() {
+  std::map<std::string, std::string> out = os::Environment();
+  std::erase_if(out, [](const auto& item) { return item.first.compare(0, 6, "FERRY_") == 0; });
+  return out;
+}
+
 Json ToJson(const Launch& launch) {
   Json gpus = Json::MakeArray();
   for (int gpu : launch.gpus) gpus.Push(gpu);
@@ -85,15 +91,14 @@ class Supervisor {
 
   Result<void> Start() {
     TRY(log_, os::Open(Path("std_log.txt"), os::OpenMode::kAppend));
-    TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend));
-    if (auto stat = os::StatPath(Path("spool")); stat.ok()) spooled_ = stat->size;
     TRY(listener_, os::ListenTcp("127.0.0.1", 0));
     if (!launch_.first_line.empty()) TRY_VOID(os::WriteAll(log_, launch_.first_line + "\n"));
     os::BecomeSubreaper();
     memory_kills_ = os::OutOfMemoryKills();
     os::SpawnOptions options;
     options.argv = launch_.argv;
-    options.environment = launch_.environment;
+    options.environment = InheritedEnvironment();
+    for (const auto& [name, value] : launch_.environment) (*options.environment)[name] = value;
     (*options.environment)["FERRY_RUN_SOCKET"] = StrCat("127.0.0.1:", os::LocalPort(listener_));
     options.folder = launch_.folder;
     options.stdout_fd = options.stderr_fd = log_.get();
@@ -101,7 +106,7 @@ class Supervisor {
     options.die_with_parent = true;
     // First the record, then the script: whoever finds no record may start it without fear that it runs already.
     os::ProcessId self = os::Self();
-    TRY_VOID(os::WriteFileAtomic(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}}).Dump(), 0644, false));
+    TRY_VOID(os::WriteFile(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}}).Dump()));
     auto script = os::Spawn(options);
     if (!script.ok()) {
       (void)os::RemoveFile(Path("supervisor.json"));
@@ -233,10 +238,15 @@ class Supervisor {
     return true;
   }
 
-  // Whole lines or nothing: a line that a full disk cut short would spoil the next one.
+  // Appends whole lines, from this thread or the sampler's; `kept` says how much of them when it fails. Never a part of a line:
+  // one that a full disk cut short would spoil the next one.
   Result<void> Spool(std::string_view lines, size_t* kept = nullptr) {
     std::lock_guard lock(spool_mutex_);
-    auto written = os::WriteAll(spool_, lines);
+    if (!spool_) {
+      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
+      if (auto stat = os::StatPath(Path("spool")); stat.ok()) spooled_ = stat->size;
+    }
+    auto written = os::WriteAll(spool_, lines, "spool");
     size_t whole = lines.size();
     if (!written.ok()) {
       // Lines that are there already may have been read: they stay.
@@ -316,7 +326,10 @@ class Supervisor {
 
   std::string folder_;
   Launch launch_;
-  os::Fd log_, spool_, listener_;
+  os::Fd log_, listener_;
+  std::mutex spool_mutex_;  // guards the spool and its size: the sampler writes, too
+  uint64_t spooled_ = 0;
+  os::Fd spool_;
   int script_ = 0;
   Steady::time_point started_;
   uint64_t memory_kills_ = 0;
@@ -325,38 +338,20 @@ class Supervisor {
   bool stopped_ = false, timed_out_ = false, killed_ = false;
   std::string failure_;
   std::map<std::string, int64_t> taken_;
-  std::mutex spool_mutex_;  // guards what follows: the sampler writes, too
-  uint64_t spooled_ = 0;
   std::list<Client> clients_;
 };
 
 }  // namespace
 
-int Supervise(const std::string& folder) {
-  auto text = os::ReadFile(os::JoinPath(folder, "launch.json"));
-  auto json = text.ok() ? ParseJson(*text, "launch.json") : Result<Json>(text.error());
-  auto fail = [](const std::string& message) {
-    std::fprintf(stderr, "%s", message.c_str());
-    return 1;
-  };
-  if (!json.ok()) return fail(json.error().message);
-  auto ready = os::Detach();
-  if (!ready.ok()) return fail(ready.error().message);
-  // Only one supervisor, ever: an agent that died while it started this one may have a successor that starts another.
-  auto lock = os::FileLock::Take(os::JoinPath(folder, kSupervisorLock), false);
-  auto again = os::ReadFile(os::JoinPath(folder, "launch.json"));
-  if (!lock.ok() || !again.ok() || *again != *text || os::Exists(os::JoinPath(folder, "supervisor.json"))) {
-    (void)os::WriteAll(*ready, kSupervisorBusy);
-    return 1;
-  }
+int SuperviseHere(const std::string& folder, const Launch& launch, const std::function<void(const std::string&)>& answer) {
   os::Signals signals({SIGTERM, SIGINT, SIGCHLD, SIGPIPE, SIGHUP});
-  Supervisor supervisor(folder, LaunchFromJson(*json));
+  Supervisor supervisor(folder, launch);
   if (auto started = supervisor.Start(); !started.ok()) {
-    (void)os::WriteAll(*ready, started.error().message);
+    answer(started.error().message);
     return 1;
   }
-  (void)os::WriteAll(*ready, "ok");
-  ready->Close();
+  answer("");
+  os::SilenceStandardStreams();
   supervisor.Run(signals);
   return 0;
 }

@@ -47,11 +47,15 @@ Result<void> WriteAll(const Fd& fd, std::string_view bytes, std::string_view pat
 Result<void> WriteAllAt(const Fd& fd, std::string_view bytes, uint64_t offset, std::string_view path = {});
 // Up to `limit` bytes at `offset`; shorter only at the end.
 Result<std::string> ReadAt(const Fd& fd, uint64_t offset, size_t limit, std::string_view path = {});
+// One read: what is there now, at most `limit`; empty at the end.
+Result<std::string> ReadSome(const Fd& fd, size_t limit);
 Result<std::string> ReadFile(const std::string& path, uint64_t limit = 1ull << 32);
 Result<void> SyncData(const Fd& fd, std::string_view path = {});
 Result<void> Truncate(const Fd& fd, uint64_t size, std::string_view path = {});
 Result<void> SyncFolder(const std::string& path);
 
+// Creates the file with one write. A crash may leave a part of it: for what its reader can tell from a whole.
+Result<void> WriteFile(const std::string& path, std::string_view bytes, unsigned mode = 0644);
 // Writes beside and renames over. With `durable` file and folder are flushed first.
 Result<void> WriteFileAtomic(const std::string& path, std::string_view bytes, unsigned mode = 0644, bool durable = true);
 
@@ -98,10 +102,8 @@ std::string JoinPath(std::string_view a, std::string_view b);
 class FileLock {
  public:
   static Result<FileLock> Take(const std::string& path, bool wait);
-  FileLock(FileLock&&) = default;
-  FileLock& operator=(FileLock&&) = delete;
-  // Lets go at once, even while a process that is just being started still has a copy of the descriptor.
-  ~FileLock();
+  // Gives the descriptor away: the lock lasts until every copy of it, also in forked processes, is closed.
+  Fd Release() && { return std::move(fd_); }
 
  private:
   explicit FileLock(Fd fd) : fd_(std::move(fd)) {}

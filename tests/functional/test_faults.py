@@ -433,9 +433,12 @@ def test_a_full_disk_spoils_no_record_of_the_spool(ferry, tmp_path):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "ferry-test", str(folder)], check=True)
     try:
         launch = {"name": "spool-1", "argv": ["sleep", "100"], "environment": {"PATH": os.environ["PATH"], "HERE": str(folder)}, "folder": str(folder), "token": "secret", "sample_seconds": 0, "stop_grace_seconds": 1}
-        (folder / "launch.json").write_text(json.dumps(launch))
-        program = ferry.agent_program()
-        subprocess.run([program, "supervise", str(folder)], check=True, timeout=20)
+        with subprocess.Popen([ferry.agent_program(), "nursery", str(tmp_path / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as nursery:
+            assert nursery.stdout.readline() == "\n"
+            nursery.stdin.write(json.dumps({"folder": str(folder), "launch": launch}) + "\n")
+            nursery.stdin.flush()
+            assert json.loads(nursery.stdout.readline())["error"] == ""
+            nursery.stdin.close()
         supervisor = json.loads((folder / "supervisor.json").read_text())["pid"]
         with open("/proc/%d/task/%d/children" % (supervisor, supervisor)) as file:
             script = int(file.read().split()[0])

@@ -147,9 +147,10 @@ def test_tls(home, certificate):
     context = ssl.create_default_context(cafile=str(certificate[0]))
     with urllib.request.urlopen(home.url + "/healthz", context=context) as reply:
         assert reply.status == 200
-    # The command line, the local agent and the script all go through it.
     done = home.run("run", "submit-command", "-e", "e", "--", "echo", "sealed")
     assert done.returncode == 0 and done.stdout.startswith("sealed\n"), done
+    through = home.run("run", "list", "-o", "json", env={"FERRY_URL": home.url, "FERRY_TOKEN": home.token})
+    assert through.returncode == 0 and len(json.loads(through.stdout)) == 1, through
     stranger = home.run("run", "list", env={"FERRY_CA_FILE": "", "FERRY_URL": home.url, "FERRY_TOKEN": home.token})
     assert stranger.returncode == 8 and "certificate" in stranger.stderr, stranger
     with pytest.raises(OSError):
