@@ -38,7 +38,7 @@ Result<void> Agent::Run(std::stop_token stop) {
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "attempts"), 0700));
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "snapshots"), 0700));
   session_ = Now().micros;
-  TRY(std::unique_ptr<Nursery> nursery, Nursery::Start(settings_.program));
+  TRY(std::unique_ptr<Nursery> nursery, Nursery::Start(settings_.program, os::JoinPath(settings_.home, "nursery.lock")));
   nursery_ = std::move(nursery);
   for (int i = 0; i < kPoolThreads; ++i) pool_.emplace_back([this] { PoolLoop(); });
   {
@@ -125,7 +125,7 @@ Result<void> Agent::StartSupervisor(const std::string& folder, const Launch& lau
     // It was killed; a new one takes its place. What it had forked already goes on.
     std::lock_guard lock(nursery_mutex_);
     if (nursery_ == nursery) {
-      TRY(std::unique_ptr<Nursery> fresh, Nursery::Start(settings_.program));
+      TRY(std::unique_ptr<Nursery> fresh, Nursery::Start(settings_.program, os::JoinPath(settings_.home, "nursery.lock")));
       nursery_ = std::move(fresh);
     }
     if (os::Exists(os::JoinPath(folder, "supervisor.json"))) return {};

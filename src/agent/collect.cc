@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "blob/pack.h"
 #include "os/file.h"
 
@@ -29,7 +30,7 @@ void Walk(const std::string& root, const std::string& folder, const std::string&
       if (!real.ok() || real->compare(0, root.size() + 1, root + "/") != 0) continue;
     }
     auto stat = os::StatPath(path);
-    if (stat.ok() && stat->type == os::FileType::kFile) out.push_back({name, path, *stat});
+    if (stat.ok() && stat->type == os::FileType::kFile) out.push_back({ToUtf8(name), path, *stat});
   }
 }
 

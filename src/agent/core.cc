@@ -46,7 +46,9 @@ std::vector<Action> Core::Adopt(const std::vector<Remains>& remains, int64_t gen
 std::vector<Action> Core::OnMessage(const model::AgentMessage& message) {
   if (auto* assign = std::get_if<model::Assign>(&message)) {
     if (assign->generation > generation_ && early_.size() < 10'000) early_.push_back(*assign);
-    if (assign->generation != generation_ || attempts_.count(assign->key) || done_.count(assign->key)) return {};
+    if (assign->generation != generation_ || done_.count(assign->key)) return {};
+    // One that could not be kept, for want of room perhaps, is tried again whenever it is said again.
+    if (auto it = attempts_.find(assign->key); it != attempts_.end() && it->second.phase != Phase::kKeeping) return {};
     State& state = attempts_[assign->key];
     state.assign = *assign;
     return {Keep{*assign}};

@@ -19,7 +19,7 @@ using namespace ferry;
 constexpr const char* kUsage =
     "ferry-agent: works on what a Ferry server assigns to this node\n\n"
     "  ferry-agent run --home FOLDER (--url URL | --url-file FILE) --token-file FILE [--node NAME] [--target NAME] [--slots N]\n"
-    "  ferry-agent nursery            starts the processes that own attempts; started by the agent\n"
+    "  ferry-agent nursery LOCK       starts the processes that own attempts; started by the agent\n"
     "  ferry-agent probe              what this node has: cores, memory, GPUs\n"
     "  ferry-agent version\n";
 
@@ -90,7 +90,7 @@ int RunAgent(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   std::string verb = words.empty() ? "" : words[0];
-  if (verb == "nursery") return agent::RunNursery();
+  if (verb == "nursery" && words.size() == 2) return agent::RunNursery(words[1]);
   if (verb == "run") return RunAgent({words.begin() + 1, words.end()});
   if (verb == "probe") return Probe();
   if (verb == "version") {

@@ -1,21 +1,27 @@
 #include "agent/nursery.h"
 
+#include <chrono>
+#include <cstdio>
+
 #include "base/text.h"
 #include "os/process.h"
 
 namespace ferry::agent {
 
-Result<std::unique_ptr<Nursery>> Nursery::Start(const std::string& program) {
+Result<std::unique_ptr<Nursery>> Nursery::Start(const std::string& program, const std::string& lock) {
   std::unique_ptr<Nursery> nursery(new Nursery);
   TRY(auto requests, os::MakePipe());
   TRY(auto answers, os::MakePipe());
   os::SpawnOptions options;
-  options.argv = {program, "nursery"};
+  options.argv = {program, "nursery", lock};
   options.stdin_fd = requests.first.get();
   options.stdout_fd = answers.second.get();
   TRY(nursery->pid_, os::Spawn(options));
   nursery->requests_ = std::move(requests.second);
   nursery->answers_ = std::move(answers.first);
+  answers.second.Close();
+  auto ready = os::ReadSome(nursery->answers_, 1);
+  if (!ready.ok() || ready->empty()) return MakeError(Code::kUnavailable, "nursery.start", "the process that starts supervisors did not begin");
   nursery->listener_ = std::thread([n = nursery.get()] { n->Listen(); });
   return nursery;
 }
@@ -69,7 +75,22 @@ void Nursery::Listen() {
   waiting_.clear();
 }
 
-int RunNursery() {
+int RunNursery(const std::string& lock) {
+  auto taken = os::FileLock::Take(lock, false);
+  for (int i = 0; i < 6000 && !taken.ok() && taken.error().slug == "file.locked"; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    taken = os::FileLock::Take(lock, false);
+  }
+  if (!taken.ok()) {
+    std::fprintf(stderr, "%s\n", taken.error().message.c_str());
+    return 1;
+  }
+  os::Fd held = std::move(*taken).Release();
+  {
+    os::Fd out(1);
+    (void)os::WriteAll(out, "\n");
+    (void)out.Release();
+  }
   os::IgnoreChildren();
   std::string buffered;
   os::Fd input(0);
@@ -93,7 +114,11 @@ int RunNursery() {
         answer(child.error().message);
       } else if (*child) {
         const Json* launch = json->Find("launch");
-        os::ProcessExit(SuperviseHere(folder, LaunchFromJson(launch ? *launch : Json()), answer));
+        auto started = [&](const std::string& error) {
+          held.Close();
+          answer(error);
+        };
+        os::ProcessExit(SuperviseHere(folder, LaunchFromJson(launch ? *launch : Json()), started));
       }
     }
     buffered.erase(0, start);

@@ -17,8 +17,9 @@ namespace ferry::agent {
 
 class Nursery {
  public:
-  // `program nursery` is started for it.
-  static Result<std::unique_ptr<Nursery>> Start(const std::string& program);
+  // `program nursery LOCK` is started for it. Returns once every earlier nursery on that lock is gone and each supervisor it had begun to start has
+  // left its record, so that an attempt without a record was never started.
+  static Result<std::unique_ptr<Nursery>> Start(const std::string& program, const std::string& lock);
   ~Nursery();
 
   // Starts the supervisor of an attempt in `folder` and returns once the script runs; the error says why it does not. Safe from several threads.
@@ -37,7 +38,8 @@ class Nursery {
   std::thread listener_;
 };
 
-// `ferry-agent nursery`: reads requests from stdin, a line each, until its end. Returns the exit status.
-int RunNursery();
+// `ferry-agent nursery LOCK`: takes the lock, says so in a line, then reads requests from stdin, a line each, until its end. Supervisors keep a copy
+// of the lock until they have started. Returns the exit status.
+int RunNursery(const std::string& lock);
 
 }  // namespace ferry::agent

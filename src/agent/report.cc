@@ -1,6 +1,7 @@
 // The agent's requests: hello and report, one at a time, from one thread.
 #include "agent/agent.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "os/file.h"
 #include "os/log.h"
 
@@ -91,7 +92,7 @@ bool Agent::AddStreams(const AttemptKey& key, Work& work, Json& logs, Json& reco
       }
     }
   }
-  for (const std::string& path : work.log_files) add_log(path, folder.Path(StrCat("work/", path)));
+  for (const std::string& path : work.log_files) add_log(ToUtf8(path), folder.Path(StrCat("work/", path)));
   if (std::string text = read(folder.Path("spool"), work.spool_sent, true); !text.empty()) {
     report.streams.emplace_back(key, "", work.spool_sent + text.size());
     records.Push(Json::MakeObject({{"run", key.run}, {"attempt", key.attempt}, {"offset", work.spool_sent}, {"text", std::move(text)}}));

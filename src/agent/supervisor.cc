@@ -65,6 +65,18 @@ constexpr size_t kMaxLine = 4u << 20;
 constexpr size_t kMaxGreeting = 4096;
 constexpr size_t kMaxClients = 512;
 
+// What one read of a connection brought: records for the spool, and their senders' counts before them.
+struct Batch {
+  struct Taken {
+    size_t end = 0;     // of the record, in `text`
+    size_t answer = 0;  // where its answer begins
+    std::string sender;
+    int64_t before = 0;
+  };
+  std::string text;
+  std::vector<Taken> taken;
+};
+
 // One connection of the script: "FERRY1 token", then a record a line, each answered by a line.
 struct Client {
   os::Fd fd;
@@ -93,10 +105,17 @@ class Supervisor {
     options.stdout_fd = options.stderr_fd = log_.get();
     options.new_group = true;
     options.die_with_parent = true;
-    TRY(script_, os::Spawn(options));
-    started_ = Steady::now();
+    // First the record, then the script: whoever finds no record may start it without fear that it runs already.
     os::ProcessId self = os::Self();
-    return os::WriteFile(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}, {"script", script_}}).Dump());
+    TRY_VOID(os::WriteFile(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}}).Dump()));
+    auto script = os::Spawn(options);
+    if (!script.ok()) {
+      (void)os::RemoveFile(Path("supervisor.json"));
+      return script.error();
+    }
+    script_ = *script;
+    started_ = Steady::now();
+    return {};
   }
 
   // Until the script and everything it started are gone and the record is written.
@@ -187,28 +206,13 @@ class Supervisor {
     }
   }
 
-  // Whole lines or nothing: half a record left by a full disk would swallow the next one.
-  Result<void> Spool(const std::string& lines) {
-    std::lock_guard lock(spool_mutex_);
-    if (!spool_) {
-      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
-    }
-    auto written = os::WriteAll(spool_, lines, "spool");
-    if (written.ok())
-      spool_size_ += lines.size();
-    else
-      (void)os::Truncate(spool_, spool_size_);
-    return written;
-  }
-
   // Takes every whole line; one write to the spool for all of them, then their answers.
   bool Lines(Client& client) {
     if (client.closing) {
       client.in.clear();
       return true;
     }
-    std::string records;
-    std::map<std::string, int64_t> before;  // ids that these lines advance, as they were
+    Batch batch;
     size_t start = 0;
     for (;;) {
       size_t end = client.in.find('\n', start);
@@ -225,7 +229,7 @@ class Supervisor {
         client.out += "ok\n";
         continue;
       }
-      Take(line, records, client.out, before);
+      Take(line, batch, client.out);
     }
     client.in.erase(0, start);
     // Who has not shown the token gets no memory to fill.
@@ -233,22 +237,53 @@ class Supervisor {
       client.out += client.greeted ? "error a record is larger than 4 MB\n" : "error the token is wrong\n";
       client.closing = true;
     }
-    if (!records.empty())
-      if (auto written = Spool(records); !written.ok()) {
-        // Nothing of this batch was taken: say so instead of "ok", and take it when it is sent again.
-        for (const auto& [id, last] : before) taken_[id] = last;
-        client.out = StrCat("error ", written.error().message, "\n");
-        client.closing = true;
-      }
+    if (!batch.text.empty()) {
+      size_t kept = 0;
+      if (auto written = Spool(batch.text, &kept); !written.ok()) Untake(batch, kept, written.error(), client);
+    }
     return true;
   }
 
-  void Take(std::string_view line, std::string& records, std::string& out, std::map<std::string, int64_t>& before) {
+  // Appends whole lines, from this thread or the sampler's; `kept` says how much of them when it fails. Never a part of a line:
+  // one that a full disk cut short would spoil the next one.
+  Result<void> Spool(std::string_view lines, size_t* kept = nullptr) {
+    std::lock_guard lock(spool_mutex_);
+    if (!spool_) {
+      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
+      if (auto stat = os::StatPath(Path("spool")); stat.ok()) spooled_ = stat->size;
+    }
+    auto written = os::WriteAll(spool_, lines, "spool");
+    size_t whole = lines.size();
+    if (!written.ok()) {
+      // Lines that are there already may have been read: they stay.
+      auto stat = os::StatPath(Path("spool"));
+      whole = stat.ok() && stat->size > spooled_ ? lines.substr(0, stat->size - spooled_).rfind('\n') + 1 : 0;
+      (void)os::Truncate(spool_, spooled_ + whole);
+    }
+    spooled_ += whole;
+    if (kept) *kept = whole;
+    return written;
+  }
+
+  // What did not reach the spool is answered by an error instead of "ok", and may be sent again.
+  void Untake(const Batch& batch, size_t kept, const Error& error, Client& client) {
+    size_t first = 0;
+    while (first < batch.taken.size() && batch.taken[first].end <= kept) ++first;
+    if (first == batch.taken.size()) return;
+    for (size_t i = batch.taken.size(); i-- > first;)
+      if (!batch.taken[i].sender.empty()) taken_[batch.taken[i].sender] = batch.taken[i].before;
+    client.out.resize(batch.taken[first].answer);
+    client.out += StrCat("error ", error.message, "\n");
+    client.closing = true;
+  }
+
+  void Take(std::string_view line, Batch& batch, std::string& out) {
     auto parsed = ParseJson(line, "a record");
     if (!parsed.ok() || !parsed->is_object()) {
       out += StrCat("error ", parsed.ok() ? std::string("a record must be an object") : parsed.error().message, "\n");
       return;
     }
+    Batch::Taken taken;
     if (std::string id = parsed->GetString("id"); !id.empty()) {
       size_t colon = id.rfind(':');
       int64_t number = colon == std::string::npos ? 0 : ParseInt(std::string_view(id).substr(colon + 1)).value_or(0);
@@ -257,15 +292,19 @@ class Supervisor {
         out += "ok\n";
         return;
       }
-      before.try_emplace(id.substr(0, colon), last);
+      taken.sender = id.substr(0, colon);
+      taken.before = last;
       last = number;
     }
     if (const Json* fail = parsed->Find("fail")) {
       failure_ = fail->is_object() ? fail->GetString("message", "the script called run.fail()") : "the script called run.fail()";
       if (failure_.empty()) failure_ = "the script called run.fail()";
     }
-    records.append(line);
-    records += '\n';
+    batch.text.append(line);
+    batch.text += '\n';
+    taken.end = batch.text.size();
+    taken.answer = out.size();
+    batch.taken.push_back(std::move(taken));
     out += "ok\n";
   }
 
@@ -294,9 +333,9 @@ class Supervisor {
   std::string folder_;
   Launch launch_;
   os::Fd log_, listener_;
-  std::mutex spool_mutex_;  // the sampler writes too
-  os::Fd spool_;            // made with its first record
-  uint64_t spool_size_ = 0;
+  std::mutex spool_mutex_;  // guards the spool and its size: the sampler writes, too
+  uint64_t spooled_ = 0;
+  os::Fd spool_;
   int script_ = 0;
   Steady::time_point started_;
   uint64_t memory_kills_ = 0;

@@ -84,6 +84,7 @@ struct BatchLaunched {
 struct BatchGone {
   model::AttemptKey key;
 };
+// Adds the user, or gives one that is there another role.
 struct AddUser {
   model::User user;
 };
@@ -211,6 +212,7 @@ class Core {
 
   // A live run, or one read from the store into `loaded`. kNotFound "run.not_found".
   Result<model::Run*> Find(const std::string& run, std::optional<model::Run>& loaded);
+  Result<void> CheckOtherOwner(const std::string& name, const char* what) const;
   Result<void> ApplyUpdate(model::Run& run, const Update& update, Time now);
   Result<void> CheckSequence(NodeState& node, int64_t session, int64_t sequence);
   void Step(model::Run& run, const model::AttemptInput& input, Time now);

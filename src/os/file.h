@@ -102,6 +102,8 @@ std::string JoinPath(std::string_view a, std::string_view b);
 class FileLock {
  public:
   static Result<FileLock> Take(const std::string& path, bool wait);
+  // Gives the descriptor away: the lock lasts until every copy of it, also in forked processes, is closed.
+  Fd Release() && { return std::move(fd_); }
 
  private:
   explicit FileLock(Fd fd) : fd_(std::move(fd)) {}

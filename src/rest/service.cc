@@ -1,6 +1,7 @@
 #include "rest/service.h"
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "engine/tables.h"
 #include "rest/handlers.h"
 
@@ -176,6 +177,8 @@ void Answer(const http::Responder& responder, const Result<Json>& result, int st
 }
 
 Result<Json> BodyObject(const Call& call) {
+  // Agents send log bytes as they are; whatever else comes in must be text for those who read it later.
+  if (call.identity.kind != Identity::Kind::kNode && !IsUtf8(call.body)) return MakeError(Code::kInvalid, "body.not_utf8", "the request body is not UTF-8");
   TRY(Json json, ParseJson(call.body.empty() ? "{}" : std::string_view(call.body), "the request body"));
   if (!json.is_object()) return MakeError(Code::kInvalid, "body.not_object", StrCat("the request body must be an object, not ", json.TypeName()));
   return json;

@@ -23,7 +23,7 @@ class World {
  public:
   explicit World(const Options& options)
       : options_(options), random_(options.seed), store_(store::OpenMemoryStore(engine::Tables())) {
-    settings_.node_grace = minutes(3);
+    settings_.node_grace = seconds(75);
     settings_.node_quiet = seconds(40);
     settings_.plant = options.plant;
   }
@@ -35,7 +35,7 @@ class World {
     (void)setup.Apply(engine::CreateTarget{{"batch", model::TargetKind::kBatch, 0}}, clock_.now());
     (void)setup.Commit(clock_.now());
     ConnectCompute();
-    for (const char* name : {"local", "local-too"}) {
+    for (const char* name : {"local", "local-too", "local-three"}) {
       SimNode& node = nodes_.emplace_back();
       node.name = name;
       node.target = "local";
@@ -79,7 +79,7 @@ class World {
   model::Exit ScriptExit(const AttemptKey& key) const {
     Random r(HashOf(key));
     model::Exit exit;
-    if (r.Chance(0.3)) exit.code = static_cast<int>(r.Between(1, 100));
+    if (r.Chance(0.6)) exit.code = static_cast<int>(r.Between(1, 100));
     return exit;
   }
   Duration ScriptTime(const AttemptKey& key) const {
@@ -113,7 +113,7 @@ class World {
   void ServerStep() {
     if (inbox_.empty()) return;
     auto batch = std::exchange(inbox_, {});
-    if (Faulty() && random_.Chance(0.01)) return Crash("before a batch");
+    if (Faulty() && random_.Chance(0.003)) return Crash("before a batch");
     std::vector<std::pair<Reply, Result<Json>>> replies;
     for (auto& [input, reply] : batch) {
       auto result = core_->Apply(input, clock_.now());
@@ -121,7 +121,7 @@ class World {
     }
     bool failed = Faulty() && random_.Chance(0.03);
     if (failed) store_.FailNext();
-    bool crash_early = Faulty() && random_.Chance(0.01);
+    bool crash_early = Faulty() && random_.Chance(0.003);
     if (crash_early) {
       if (options_.plant == Plant::kActBeforeCommit) {
         store_.FailNext();
@@ -140,7 +140,7 @@ class World {
       DoEffects();
       return;
     }
-    if (Faulty() && random_.Chance(0.01)) return Crash("after a commit");
+    if (Faulty() && random_.Chance(0.003)) return Crash("after a commit");
     for (auto& [reply, result] : replies) reply(result);
     DoEffects();
   }
@@ -282,7 +282,8 @@ class World {
       if (*done || node.incarnation != incarnation || !node.agent) return;
       *done = true;
       node.waiting = false;
-      node.welcomed = false;
+      // The command stream may take a while to notice; until then the same report is tried again.
+      if (random_.Chance(0.3)) node.welcomed = false;
       AgentTurn(node);
     });
     auto reply = [this, &node, incarnation, done, answered](const Result<Json>& result) {
@@ -295,8 +296,14 @@ class World {
         if (node.agent) AgentTurn(node);
       });
     };
-    if (Lost(node)) return;
     uint64_t server = server_incarnation_;
+    bool lost = Lost(node);
+    // Some of what seems lost comes late, on the old connection, when the world has moved on.
+    if (lost && std::holds_alternative<engine::AgentReport>(input) && random_.Chance(0.6))
+      clock_.After(seconds(random_.Between(60, 240)), [this, input, server] {
+        if (server == server_incarnation_) ToServer(input, [](const Result<Json>&) {});
+      });
+    if (lost) return;
     clock_.After(Delay(), [this, input, reply, server] {
       if (server == server_incarnation_) ToServer(input, reply);
     });
@@ -324,7 +331,7 @@ class World {
   void Heartbeat(SimNode& node, uint64_t incarnation) {
     clock_.After(seconds(15), [this, &node, incarnation] {
       if (node.incarnation != incarnation || !node.agent) return;
-      node.welcomed = false;
+      if (node.agent->Pending().empty() || random_.Chance(0.5)) node.welcomed = false;
       AgentTurn(node);
       Heartbeat(node, incarnation);
     });
@@ -450,8 +457,8 @@ class World {
     run.id = id;
     run.workspace = "default";
     run.experiment = "e";
-    static constexpr const char* kTargets[] = {"local", "cluster", "batch"};
-    run.target = kTargets[std::hash<std::string>()(StrCat(id, options_.seed)) % 3];
+    static constexpr const char* kTargets[] = {"local", "local", "cluster", "batch"};
+    run.target = kTargets[std::hash<std::string>()(StrCat(id, options_.seed)) % 4];
     run.spec.script = "train.py";
     run.spec.max_attempts = 20;
     run.request = StrCat("request of ", id);
@@ -509,7 +516,8 @@ class World {
           node.cut_until = clock_.now() + seconds(random_.Between(5, 60));
           Trace(StrCat(node.name, " is cut off"));
           break;
-        case 2:  // longer than the grace: it will be given up on while its scripts go on
+        case 2:
+        case 5:  // longer than the grace: it will be given up on while its scripts go on
           node.cut_until = clock_.now() + minutes(random_.Between(2, 8));
           Trace(StrCat(node.name, " is cut off for long"));
           break;
