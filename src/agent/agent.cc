@@ -19,7 +19,7 @@ constexpr int kPoolThreads = 4;
 }  // namespace
 
 Agent::Agent(AgentSettings settings)
-    : settings_(std::move(settings)), preparer_({settings_.home, settings_.program, settings_.sdk, [this] { return Server(); }}) {}
+    : settings_(std::move(settings)), preparer_({settings_.home, [this](const std::string& folder, const Launch& launch) { return StartSupervisor(folder, launch); }, settings_.sdk, [this] { return Server(); }}) {}
 
 Agent::~Agent() = default;
 
@@ -38,6 +38,8 @@ Result<void> Agent::Run(std::stop_token stop) {
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "attempts"), 0700));
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "snapshots"), 0700));
   session_ = Now().micros;
+  TRY(std::unique_ptr<Nursery> nursery, Nursery::Start(settings_.program));
+  nursery_ = std::move(nursery);
   for (int i = 0; i < kPoolThreads; ++i) pool_.emplace_back([this] { PoolLoop(); });
   {
     std::lock_guard lock(mutex_);
@@ -107,7 +109,27 @@ Result<void> Agent::Run(std::stop_token stop) {
   }
   pool_changed_.notify_all();
   for (std::thread& thread : pool_) thread.join();
+  nursery_.reset();
   return {};
+}
+
+Result<void> Agent::StartSupervisor(const std::string& folder, const Launch& launch) {
+  for (int attempt = 0;; ++attempt) {
+    std::shared_ptr<Nursery> nursery;
+    {
+      std::lock_guard lock(nursery_mutex_);
+      nursery = nursery_;
+    }
+    auto started = nursery->Launch(folder, launch);
+    if (started.ok() || started.error().slug != "nursery.gone" || attempt == 3) return started;
+    // It was killed; a new one takes its place. What it had forked already goes on.
+    std::lock_guard lock(nursery_mutex_);
+    if (nursery_ == nursery) {
+      TRY(std::unique_ptr<Nursery> fresh, Nursery::Start(settings_.program));
+      nursery_ = std::move(fresh);
+    }
+    if (os::Exists(os::JoinPath(folder, "supervisor.json"))) return {};
+  }
 }
 
 void Agent::Dirty() {

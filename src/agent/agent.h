@@ -15,6 +15,7 @@
 #include "agent/collect.h"
 #include "agent/core.h"
 #include "agent/folder.h"
+#include "agent/nursery.h"
 #include "agent/prepare.h"
 #include "http/client.h"
 #include "os/poll.h"
@@ -77,6 +78,7 @@ class Agent {
   void LinkLoop(std::stop_token stop);
   void WatchLoop(std::stop_token stop);
   void CheckSupervisors();
+  Result<void> StartSupervisor(const std::string& folder, const Launch& launch);
   void PrepareJob(model::AttemptKey key);
   void SyncJob(model::AttemptKey key, bool final);
   void BeginWatching(Work& work);
@@ -88,6 +90,8 @@ class Agent {
   bool AddStreams(const model::AttemptKey& key, Work& work, Json& logs, Json& records, size_t& room, Report& report);
 
   AgentSettings settings_;
+  std::mutex nursery_mutex_;
+  std::shared_ptr<Nursery> nursery_;
   Preparer preparer_;
   std::mutex mutex_;
   std::condition_variable changed_;

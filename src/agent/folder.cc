@@ -14,7 +14,7 @@ std::string AttemptFolder::Path(std::string_view name) const { return os::JoinPa
 
 Result<void> AttemptFolder::Keep(const model::Assign& assign) const {
   TRY_VOID(os::MakeFolders(path_, 0700));
-  return os::WriteFileAtomic(Path("assign.json"), model::ToJson(model::AgentMessage(assign)).Dump(), 0600, false);
+  return os::WriteFile(Path("assign.json"), model::ToJson(model::AgentMessage(assign)).Dump(), 0600);
 }
 
 void AttemptFolder::NoteFailed(const model::PrepareFailed& failure) const {

@@ -6,7 +6,7 @@
 #include "agent/agent.h"
 #include "agent/sampler.h"
 #include "agent/sdk.h"
-#include "agent/supervisor.h"
+#include "agent/nursery.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "os/log.h"
@@ -19,7 +19,7 @@ using namespace ferry;
 constexpr const char* kUsage =
     "ferry-agent: works on what a Ferry server assigns to this node\n\n"
     "  ferry-agent run --home FOLDER (--url URL | --url-file FILE) --token-file FILE [--node NAME] [--target NAME] [--slots N]\n"
-    "  ferry-agent supervise FOLDER   the process that owns one attempt; started by the agent\n"
+    "  ferry-agent nursery            starts the processes that own attempts; started by the agent\n"
     "  ferry-agent probe              what this node has: cores, memory, GPUs\n"
     "  ferry-agent version\n";
 
@@ -90,7 +90,7 @@ int RunAgent(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   std::string verb = words.empty() ? "" : words[0];
-  if (verb == "supervise" && words.size() == 2) return agent::Supervise(words[1]);
+  if (verb == "nursery") return agent::RunNursery();
   if (verb == "run") return RunAgent({words.begin() + 1, words.end()});
   if (verb == "probe") return Probe();
   if (verb == "version") {

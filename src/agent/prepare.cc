@@ -225,9 +225,7 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
 }
 
 std::map<std::string, std::string> Preparer::EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder) const {
-  std::map<std::string, std::string> env;
-  for (auto& [name, value] : os::Environment())
-    if (name.compare(0, 6, "FERRY_") != 0) env[name] = value;
+  std::map<std::string, std::string> env = InheritedEnvironment();
   std::string url = settings_.server().base;
   auto scope = [&](std::string_view kind) { return StrCat("/subscriptions/ferry/resourceGroups/ferry/providers/Microsoft.MachineLearningServices/workspaces/", assign.workspace, kind); };
   env["AZUREML_RUN_ID"] = assign.key.run;
@@ -272,14 +270,18 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
   AttemptFolder folder(settings_.home, assign.key);
   const model::RunSpec& spec = assign.spec;
   std::string work = folder.Path("work");
-  (void)os::RemoveAll(work);
-  if (auto made = os::MakeFolders(folder.Path("artifacts")); !made.ok()) return failed(made.error());
+  // What an earlier agent began to prepare.
+  if (os::Exists(work)) (void)os::RemoveAll(work);
   if (auto copied = WorkingCopy(spec.snapshot, work); !copied.ok()) return failed(copied.error());
   if (auto s = stopped()) return s;
 
   Launch launch;
   launch.name = assign.key.Name();
-  launch.environment = EnvironmentFor(assign, folder);
+  std::map<std::string, std::string> environment = EnvironmentFor(assign, folder);
+  // The supervisor inherits the same; only what differs travels.
+  std::map<std::string, std::string> inherited = InheritedEnvironment();
+  for (const auto& [name, value] : environment)
+    if (auto it = inherited.find(name); it == inherited.end() || it->second != value) launch.environment[name] = value;
   launch.folder = work;
   launch.token = assign.token;
   launch.max_duration_seconds = spec.max_duration_seconds;
@@ -287,22 +289,16 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
   if (!spec.script.empty()) {
     auto stat = os::StatPath(os::JoinPath(work, spec.script));
     if (!stat.ok() || stat->type != os::FileType::kFile) return PrepareFailed{EndReason::kPreparationFailed, StrCat("script '", spec.script, "' is not in the snapshot")};
-    auto interpreter = FindInterpreter(spec.interpreter, launch.environment);
+    auto interpreter = FindInterpreter(spec.interpreter, environment);
     if (!interpreter.ok()) return failed(interpreter.error());
     launch.argv = {interpreter->path, spec.script};
-    for (const std::string& argument : spec.arguments) launch.argv.push_back(ExpandVariables(argument, launch.environment));
+    for (const std::string& argument : spec.arguments) launch.argv.push_back(ExpandVariables(argument, environment));
     launch.first_line = StrCat("ferry: Python ", interpreter->version, " at ", interpreter->path, " (", interpreter->found, ")");
   } else {
-    for (const std::string& word : spec.command) launch.argv.push_back(ExpandVariables(word, launch.environment));
+    for (const std::string& word : spec.command) launch.argv.push_back(ExpandVariables(word, environment));
   }
   if (auto s = stopped()) return s;
-  if (auto written = os::WriteFileAtomic(folder.Path("launch.json"), ToJson(launch).Dump(), 0600, false); !written.ok()) return failed(written.error());
-  auto started = os::RunProgram({settings_.program, "supervise", folder.path()}, std::chrono::seconds(60));
-  if (!started.ok()) {
-    std::string text = started.error().message;
-    if (size_t colon = text.find("status 1: "); colon != std::string::npos) text = text.substr(colon + 10);
-    return PrepareFailed{EndReason::kLaunchFailed, text};
-  }
+  if (auto launched = settings_.launch(folder.path(), launch); !launched.ok()) return PrepareFailed{EndReason::kLaunchFailed, launched.error().message};
   return std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/folder.h"
+#include "agent/supervisor.h"
 #include "base/result.h"
 #include "http/client.h"
 #include "model/message.h"
@@ -24,7 +25,7 @@ class Preparer {
  public:
   struct Settings {
     std::string home;
-    std::string program;  // this agent's, for `supervise`
+    std::function<Result<void>(const std::string& folder, const Launch& launch)> launch;  // starts a supervisor
     std::string sdk;      // folder put in front of PYTHONPATH; empty: none
     std::function<http::ClientSettings()> server;
   };

@@ -166,7 +166,7 @@ bool Agent::SendReport(http::Client& client, std::stop_token stop) {
   // So that a new agent does not send gigabytes again; what it says twice is dropped by the server.
   for (const AttemptKey& key : moved) {
     auto it = works_.find(key);
-    if (it == works_.end()) continue;
+    if (it == works_.end() || it->second.said_collected) continue;
     Json sent = Json::MakeObject({{"", it->second.spool_sent}});
     for (const auto& [stream, offset] : it->second.sent) sent.Add(stream, offset);
     (void)os::WriteFileAtomic(AttemptFolder(settings_.home, key).Path("sent.json"), sent.Dump(), 0600, false);

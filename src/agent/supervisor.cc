@@ -21,6 +21,12 @@ namespace ferry::agent {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
+std::map<std::string, std::string> InheritedEnvironment() {
+  std::map<std::string, std::string> out = os::Environment();
+  std::erase_if(out, [](const auto& item) { return item.first.compare(0, 6, "FERRY_") == 0; });
+  return out;
+}
+
 Json ToJson(const Launch& launch) {
   Json gpus = Json::MakeArray();
   for (int gpu : launch.gpus) gpus.Push(gpu);
@@ -74,16 +80,14 @@ class Supervisor {
 
   Result<void> Start() {
     TRY(log_, os::Open(Path("std_log.txt"), os::OpenMode::kAppend));
-    TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend));
-    TRY(os::Stat spool, os::StatFd(spool_, Path("spool")));
-    spool_size_ = spool.size;
     TRY(listener_, os::ListenTcp("127.0.0.1", 0));
     if (!launch_.first_line.empty()) TRY_VOID(os::WriteAll(log_, launch_.first_line + "\n"));
     os::BecomeSubreaper();
     memory_kills_ = os::OutOfMemoryKills();
     os::SpawnOptions options;
     options.argv = launch_.argv;
-    options.environment = launch_.environment;
+    options.environment = InheritedEnvironment();
+    for (const auto& [name, value] : launch_.environment) (*options.environment)[name] = value;
     (*options.environment)["FERRY_RUN_SOCKET"] = StrCat("127.0.0.1:", os::LocalPort(listener_));
     options.folder = launch_.folder;
     options.stdout_fd = options.stderr_fd = log_.get();
@@ -92,7 +96,7 @@ class Supervisor {
     TRY(script_, os::Spawn(options));
     started_ = Steady::now();
     os::ProcessId self = os::Self();
-    return os::WriteFileAtomic(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}, {"script", script_}}).Dump(), 0644, false);
+    return os::WriteFile(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}, {"script", script_}}).Dump());
   }
 
   // Until the script and everything it started are gone and the record is written.
@@ -121,6 +125,22 @@ class Supervisor {
 
  private:
   std::string Path(std::string_view name) const { return os::JoinPath(folder_, name); }
+
+  // Appends whole lines or nothing, from this thread or the sampler's: half a record left by a full disk would swallow the next one.
+  Result<void> Spool(const std::string& lines) {
+    std::lock_guard lock(spool_mutex_);
+    if (!spool_) {
+      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
+      TRY(os::Stat stat, os::StatFd(spool_, "spool"));
+      spool_size_ = stat.size;
+    }
+    auto written = os::WriteAll(spool_, lines, "spool");
+    if (written.ok())
+      spool_size_ += lines.size();
+    else
+      (void)os::Truncate(spool_, spool_size_);
+    return written;
+  }
 
   std::optional<milliseconds> Patience() const {
     auto until = [](Steady::time_point t) { return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(t - Steady::now())); };
@@ -181,17 +201,6 @@ class Supervisor {
       }
       return got.kind == os::Transfer::Kind::kWait;
     }
-  }
-
-  // Whole lines or nothing: half a record left by a full disk would swallow the next one.
-  Result<void> Spool(const std::string& lines) {
-    std::lock_guard lock(spool_mutex_);
-    auto written = os::WriteAll(spool_, lines);
-    if (written.ok())
-      spool_size_ += lines.size();
-    else
-      (void)os::Truncate(spool_, spool_size_);
-    return written;
   }
 
   // Takes every whole line; one write to the spool for all of them, then their answers.
@@ -286,8 +295,9 @@ class Supervisor {
 
   std::string folder_;
   Launch launch_;
-  os::Fd log_, spool_, listener_;
-  std::mutex spool_mutex_;  // the sampler writes too
+  os::Fd log_, listener_;
+  std::mutex spool_mutex_;
+  os::Fd spool_;
   uint64_t spool_size_ = 0;
   int script_ = 0;
   Steady::time_point started_;
@@ -302,24 +312,15 @@ class Supervisor {
 
 }  // namespace
 
-int Supervise(const std::string& folder) {
-  auto text = os::ReadFile(os::JoinPath(folder, "launch.json"));
-  auto json = text.ok() ? ParseJson(*text, "launch.json") : Result<Json>(text.error());
-  auto fail = [](const std::string& message) {
-    std::fprintf(stderr, "%s", message.c_str());
-    return 1;
-  };
-  if (!json.ok()) return fail(json.error().message);
-  auto ready = os::Detach();
-  if (!ready.ok()) return fail(ready.error().message);
+int SuperviseHere(const std::string& folder, const Launch& launch, const std::function<void(const std::string&)>& answer) {
   os::Signals signals({SIGTERM, SIGINT, SIGCHLD, SIGPIPE, SIGHUP});
-  Supervisor supervisor(folder, LaunchFromJson(*json));
+  Supervisor supervisor(folder, launch);
   if (auto started = supervisor.Start(); !started.ok()) {
-    (void)os::WriteAll(*ready, started.error().message);
+    answer(started.error().message);
     return 1;
   }
-  (void)os::WriteAll(*ready, "ok");
-  ready->Close();
+  answer("");
+  os::SilenceStandardStreams();
   supervisor.Run(signals);
   return 0;
 }

@@ -2,13 +2,13 @@
 // It depends on nobody: agent and server may die and be replaced while it goes on.
 //
 // Its folder (an attempt's, on the node):
-//   launch.json      what to start; written by the agent before
 //   supervisor.json  its pid, once the script runs
 //   std_log.txt      the script's stdout and stderr, in order
 //   spool            what the script logged, a JSON record a line, each acknowledged to the script once it is here
 //   exit.json        how the script ended, once it and all its descendants are gone
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ namespace ferry::agent {
 struct Launch {
   std::string name;  // the attempt's; every process of it carries FERRY_ATTEMPT=name
   std::vector<std::string> argv;
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment;  // on top of InheritedEnvironment()
   std::string folder;  // working directory
   std::string token;   // what the script must show to log
   std::string first_line;  // written to the log before the script starts; may be empty
@@ -31,11 +31,13 @@ struct Launch {
   int64_t sample_seconds = 10;      // between samples of what the script uses; 0: none
   std::vector<int> gpus;
 };
+// What every script inherits from the agent: everything but Ferry's own variables.
+std::map<std::string, std::string> InheritedEnvironment();
 Json ToJson(const Launch& launch);
 Launch LaunchFromJson(const Json& json);
 
-// `ferry-agent supervise FOLDER`: detaches, starts the script and returns in the caller's process once it runs (or could not be started: the text
-// on stderr says why). Never returns in the supervisor itself. Returns the exit status.
-int Supervise(const std::string& folder);
+// Becomes the supervisor of an attempt, in this process, which has no threads and is nobody's to wait for. `answer` is called once: with "" when the
+// script runs, else with why it does not. Returns when the script and everything it started are gone and the record is written.
+int SuperviseHere(const std::string& folder, const Launch& launch, const std::function<void(const std::string& error)>& answer);
 
 }  // namespace ferry::agent

@@ -2,6 +2,7 @@
 #include "agent/supervisor.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -55,17 +56,27 @@ class SupervisorTest : public testing::Test {
     launch.stop_grace_seconds = 1;
     return launch;
   }
-  // The exit status of the caller's side.
-  int Start(const Launch& launch) {
-    std::ofstream(folder_ / "launch.json") << ToJson(launch).Dump();
+  // Starts a supervisor that is nobody's to wait for, as the nursery does. Returns its answer: "" once the script runs.
+  std::string Start(const Launch& launch) {
+    int answer[2];
+    if (pipe2(answer, O_CLOEXEC) != 0) return "no pipe";
     pid_t child = fork();
     if (child == 0) {
-      freopen((folder_ / "said").c_str(), "w", stderr);
-      _exit(Supervise(folder_));
+      close(answer[0]);
+      setsid();
+      if (fork() != 0) _exit(0);
+      _exit(SuperviseHere(folder_, launch, [&](const std::string& error) {
+        (void)!write(answer[1], error.data(), error.size());
+        close(answer[1]);
+      }));
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WEXITSTATUS(status);
+    close(answer[1]);
+    waitpid(child, nullptr, 0);
+    std::string text;
+    char buffer[4096];
+    for (ssize_t n; (n = read(answer[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(n));
+    close(answer[0]);
+    return text;
   }
   model::Exit WaitForEnd(int seconds = 20) {
     auto deadline = Steady::now() + std::chrono::seconds(seconds);
@@ -79,7 +90,7 @@ class SupervisorTest : public testing::Test {
     return model::ExitFromJson(*ParseJson(Read(folder_ / "exit.json")));
   }
   model::Exit RunIt(const Launch& launch) {
-    EXPECT_EQ(Start(launch), 0) << Read(folder_ / "said");
+    EXPECT_EQ(Start(launch), "");
     return WaitForEnd();
   }
   Json Supervisor() { return *ParseJson(Read(folder_ / "supervisor.json")); }
@@ -169,22 +180,22 @@ TEST_F(SupervisorTest, ManyLinesFromBothStreams) {
 TEST_F(SupervisorTest, AProgramThatCannotBeStarted) {
   Launch launch = Script("true");
   launch.argv = {"no-such-program-anywhere"};
-  EXPECT_EQ(Start(launch), 1);
-  EXPECT_NE(Read(folder_ / "said").find("no-such-program-anywhere"), std::string::npos) << Read(folder_ / "said");
+  EXPECT_NE(Start(launch).find("no-such-program-anywhere"), std::string::npos);
   EXPECT_FALSE(fs::exists(folder_ / "exit.json"));
-  fs::remove(folder_ / "launch.json");
-  pid_t child = fork();
-  if (child == 0) {
-    freopen((folder_ / "said").c_str(), "w", stderr);
-    _exit(Supervise(folder_));
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(WEXITSTATUS(status), 1);
+  launch = Script("true");
+  launch.folder = folder_ / "not-there";
+  EXPECT_NE(Start(launch), "");
+}
+
+TEST_F(SupervisorTest, TheLaunchSurvivesItsJson) {
+  Launch launch = Script("true");
+  launch.gpus = {0, 3};
+  launch.max_duration_seconds = 7;
+  EXPECT_EQ(ToJson(LaunchFromJson(ToJson(launch))).Dump(), ToJson(launch).Dump());
 }
 
 TEST_F(SupervisorTest, StopIsTermThenKill) {
-  ASSERT_EQ(Start(Script("trap 'echo got it; exit 5' TERM; echo ready; while :; do sleep 0.05; done")), 0);
+  ASSERT_EQ(Start(Script("trap 'echo got it; exit 5' TERM; echo ready; while :; do sleep 0.05; done")), "");
   ASSERT_TRUE(Said("ready"));
   ::kill(static_cast<pid_t>(Supervisor().GetInt("pid")), SIGTERM);
   EXPECT_EQ(WaitForEnd().code, 5) << "the script had its chance";
@@ -192,7 +203,7 @@ TEST_F(SupervisorTest, StopIsTermThenKill) {
 }
 
 TEST_F(SupervisorTest, WhoIgnoresTermIsKilled) {
-  ASSERT_EQ(Start(Script("trap '' TERM; echo ready; while :; do sleep 0.05; done")), 0);
+  ASSERT_EQ(Start(Script("trap '' TERM; echo ready; while :; do sleep 0.05; done")), "");
   ASSERT_TRUE(Said("ready"));
   auto began = Steady::now();
   ::kill(static_cast<pid_t>(Supervisor().GetInt("pid")), SIGTERM);
@@ -223,7 +234,7 @@ TEST_F(SupervisorTest, NobodyIsLeftBehind) {
 }
 
 TEST_F(SupervisorTest, TheScriptDiesWithItsSupervisor) {
-  ASSERT_EQ(Start(Script("echo ready; sleep 60")), 0);
+  ASSERT_EQ(Start(Script("echo ready; sleep 60")), "");
   ASSERT_TRUE(Said("ready"));
   auto script = static_cast<pid_t>(Supervisor().GetInt("script"));
   ::kill(static_cast<pid_t>(Supervisor().GetInt("pid")), SIGKILL);
@@ -240,7 +251,7 @@ class ChannelTest : public SupervisorTest {
  protected:
   void SetUp() override {
     SupervisorTest::SetUp();
-    ASSERT_EQ(Start(Script("echo $FERRY_RUN_SOCKET; while [ ! -e done ]; do sleep 0.02; done")), 0);
+    ASSERT_EQ(Start(Script("echo $FERRY_RUN_SOCKET; while [ ! -e done ]; do sleep 0.02; done")), "");
     ASSERT_TRUE(Said("\n"));
     address_ = Read(folder_ / "std_log.txt");
     address_.pop_back();
@@ -334,7 +345,7 @@ TEST_F(ChannelTest, WhatWasSentWithoutWaitingIsTaken) {
 TEST_F(SupervisorTest, AFullDiskTakesNothingAndLosesNothing) {
   // /dev/full refuses every write: the record must not count as taken.
   fs::create_symlink("/dev/full", folder_ / "spool");
-  ASSERT_EQ(Start(Script("echo $FERRY_RUN_SOCKET; while [ ! -e done ]; do sleep 0.02; done")), 0);
+  ASSERT_EQ(Start(Script("echo $FERRY_RUN_SOCKET; while [ ! -e done ]; do sleep 0.02; done")), "");
   ASSERT_TRUE(Said("\n"));
   std::string address = Read(folder_ / "std_log.txt");
   address.pop_back();

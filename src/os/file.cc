@@ -88,6 +88,21 @@ Result<std::string> ReadAt(const Fd& fd, uint64_t offset, size_t limit, std::str
   return out;
 }
 
+Result<std::string> ReadSome(const Fd& fd, size_t limit) {
+  std::string out(limit, '\0');
+  ssize_t n;
+  do n = ::read(fd.get(), out.data(), limit);
+  while (n < 0 && errno == EINTR);
+  if (n < 0) return ErrnoError(errno, "read", "");
+  out.resize(static_cast<size_t>(n));
+  return out;
+}
+
+Result<void> WriteFile(const std::string& path, std::string_view bytes, unsigned mode) {
+  TRY(Fd fd, Open(path, OpenMode::kWrite, mode));
+  return WriteAll(fd, bytes, path);
+}
+
 Result<std::string> ReadFile(const std::string& path, uint64_t limit) {
   TRY(Fd fd, Open(path, OpenMode::kRead));
   std::string out;

@@ -47,11 +47,15 @@ Result<void> WriteAll(const Fd& fd, std::string_view bytes, std::string_view pat
 Result<void> WriteAllAt(const Fd& fd, std::string_view bytes, uint64_t offset, std::string_view path = {});
 // Up to `limit` bytes at `offset`; shorter only at the end.
 Result<std::string> ReadAt(const Fd& fd, uint64_t offset, size_t limit, std::string_view path = {});
+// One read: what is there now, at most `limit`; empty at the end.
+Result<std::string> ReadSome(const Fd& fd, size_t limit);
 Result<std::string> ReadFile(const std::string& path, uint64_t limit = 1ull << 32);
 Result<void> SyncData(const Fd& fd, std::string_view path = {});
 Result<void> Truncate(const Fd& fd, uint64_t size, std::string_view path = {});
 Result<void> SyncFolder(const std::string& path);
 
+// Creates the file with one write. A crash may leave a part of it: for what its reader can tell from a whole.
+Result<void> WriteFile(const std::string& path, std::string_view bytes, unsigned mode = 0644);
 // Writes beside and renames over. With `durable` file and folder are flushed first.
 Result<void> WriteFileAtomic(const std::string& path, std::string_view bytes, unsigned mode = 0644, bool durable = true);
 

@@ -174,29 +174,29 @@ bool IsAlive(const ProcessId& id) {
 
 ProcessId Self() { return Identify(::getpid()).value_or(ProcessId{::getpid(), 0}); }
 
-Result<Fd> Detach() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) < 0) return ErrnoError(errno, "open a pipe", "");
-  Fd read_end(ends[0]), write_end(ends[1]);
+Result<bool> ForkDetached() {
   int pid = ::fork();
   if (pid < 0) return ErrnoError(errno, "fork", "");
-  if (pid > 0) {
-    write_end.Close();
-    std::string said;
-    char buffer[4096];
-    ssize_t n;
-    while ((n = ::read(read_end.get(), buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR))
-      if (n > 0) said.append(buffer, static_cast<size_t>(n));
-    if (said == "ok") ::_exit(0);
-    if (said.empty()) said = "ended before it was ready";
-    [[maybe_unused]] ssize_t w = ::write(2, said.data(), said.size());
-    ::_exit(1);
-  }
+  if (pid > 0) return false;
   ::setsid();
+  ::signal(SIGCHLD, SIG_DFL);
+  return true;
+}
+
+void IgnoreChildren() { ::signal(SIGCHLD, SIG_IGN); }
+
+void SilenceStandardStreams() {
   int null = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
   if (null > 2) ::close(null);
-  return write_end;
+}
+
+void ProcessExit(int status) { ::_exit(status); }
+
+Result<std::pair<Fd, Fd>> MakePipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) < 0) return ErrnoError(errno, "open a pipe", "");
+  return std::make_pair(Fd(ends[0]), Fd(ends[1]));
 }
 
 void BecomeSubreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }

@@ -51,9 +51,16 @@ std::optional<ProcessId> Identify(int pid);
 bool IsAlive(const ProcessId& id);  // not gone and not a zombie
 ProcessId Self();
 
-// Forks; the child goes on in a session of its own without terminal or inherited output, and the parent waits for what the child writes into the
-// returned descriptor: "ok" ends it with status 0, anything else is printed and ends it with status 1. Call before any thread exists.
-Result<Fd> Detach();
+// Forks. True in the child, which has a session of its own, and the default handling of signals. Call before any thread exists.
+Result<bool> ForkDetached();
+// Children are taken up by the kernel.
+void IgnoreChildren();
+// Points stdin, stdout and stderr at /dev/null.
+void SilenceStandardStreams();
+// Ends this process at once, without destructors.
+[[noreturn]] void ProcessExit(int status);
+// The two ends of a pipe: read, write.
+Result<std::pair<Fd, Fd>> MakePipe();
 
 // Orphans below this process become its children, however they detached themselves.
 void BecomeSubreaper();
