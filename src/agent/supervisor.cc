@@ -126,22 +126,6 @@ class Supervisor {
  private:
   std::string Path(std::string_view name) const { return os::JoinPath(folder_, name); }
 
-  // Appends whole lines or nothing, from this thread or the sampler's: half a record left by a full disk would swallow the next one.
-  Result<void> Spool(const std::string& lines) {
-    std::lock_guard lock(spool_mutex_);
-    if (!spool_) {
-      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
-      TRY(os::Stat stat, os::StatFd(spool_, "spool"));
-      spool_size_ = stat.size;
-    }
-    auto written = os::WriteAll(spool_, lines, "spool");
-    if (written.ok())
-      spool_size_ += lines.size();
-    else
-      (void)os::Truncate(spool_, spool_size_);
-    return written;
-  }
-
   std::optional<milliseconds> Patience() const {
     auto until = [](Steady::time_point t) { return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(t - Steady::now())); };
     if (ended_ || kill_at_) return milliseconds(20);
@@ -201,6 +185,22 @@ class Supervisor {
       }
       return got.kind == os::Transfer::Kind::kWait;
     }
+  }
+
+  // Whole lines or nothing: half a record left by a full disk would swallow the next one.
+  Result<void> Spool(const std::string& lines) {
+    std::lock_guard lock(spool_mutex_);
+    if (!spool_) {
+      TRY(spool_, os::Open(Path("spool"), os::OpenMode::kAppend, 0600));
+      TRY(os::Stat stat, os::StatFd(spool_, "spool"));
+      spool_size_ = stat.size;
+    }
+    auto written = os::WriteAll(spool_, lines, "spool");
+    if (written.ok())
+      spool_size_ += lines.size();
+    else
+      (void)os::Truncate(spool_, spool_size_);
+    return written;
   }
 
   // Takes every whole line; one write to the spool for all of them, then their answers.
@@ -289,15 +289,15 @@ class Supervisor {
     exit.message = failure_;
     exit.out_of_memory = exit.signal == SIGKILL && !killed_ && os::OutOfMemoryKills() > memory_kills_;
     std::string text = model::ToJson(exit).Dump();
-    // A full disk must not turn an ended script into one that never ends: space may come back.
-    while (!os::WriteFileAtomic(Path("exit.json"), text, 0644, false).ok()) std::this_thread::sleep_for(std::chrono::seconds(1));
+    // A full disk must not turn an ended script into one that never ends: space may come back. A folder that is gone was forgotten.
+    while (!os::WriteFileAtomic(Path("exit.json"), text, 0644, false).ok() && os::Exists(folder_)) std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 
   std::string folder_;
   Launch launch_;
   os::Fd log_, listener_;
-  std::mutex spool_mutex_;
-  os::Fd spool_;
+  std::mutex spool_mutex_;  // the sampler writes too
+  os::Fd spool_;            // made with its first record
   uint64_t spool_size_ = 0;
   int script_ = 0;
   Steady::time_point started_;
