@@ -145,8 +145,9 @@ TEST_F(CoreTest, AdoptsWhatAnEarlierAgentLeft) {
   Remains failed{AssignOf({"failed", 1}), false, std::nullopt, model::PrepareFailed{}, false};
   EXPECT_EQ(Show(core.Adopt({fresh, running, stopping, exited, failed}, 1)), "prepare:fresh kill:stopping collect:exited");
   EXPECT_EQ(core.Inventory().size(), 5u);
-  EXPECT_EQ(Show(core.Pending()),
-            "exited:Accepted exited:Exited failed:Accepted failed:PrepareFailed fresh:Accepted running:Accepted running:Started stopping:Accepted stopping:Started");
+  EXPECT_EQ(
+      Show(core.Pending()),
+      "exited:Accepted exited:Exited failed:Accepted failed:PrepareFailed fresh:Accepted running:Accepted running:Started stopping:Accepted stopping:Started");
   EXPECT_EQ(Show(core.OnWelcome(1, false)), "") << "the same generation goes on";
 }
 

@@ -48,7 +48,8 @@ class TarTest : public testing::Test {
 
 TEST_F(TarTest, FilesAndFolders) {
   std::string end(1024, '\0');
-  EXPECT_EQ(Unpack(Entry("a/", "", '5') + Entry("a/b.py", "print(1)\n") + Entry("c.py", std::string(1000, 'x')) + Entry("d.py", "", '0', "deep/er") + end), "ok");
+  EXPECT_EQ(Unpack(Entry("a/", "", '5') + Entry("a/b.py", "print(1)\n") + Entry("c.py", std::string(1000, 'x')) + Entry("d.py", "", '0', "deep/er") + end),
+            "ok");
   EXPECT_EQ(Read(folder_ / "in/a/b.py"), "print(1)\n");
   EXPECT_EQ(Read(folder_ / "in/c.py"), std::string(1000, 'x'));
   EXPECT_TRUE(fs::exists(folder_ / "in/deep/er/d.py"));

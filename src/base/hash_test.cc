@@ -28,7 +28,8 @@ TEST(Hash, Hex) {
   EXPECT_EQ(Digest::FromHex(digest.Hex()), digest);
   std::string upper = digest.Hex();
   for (char& c : upper) c = static_cast<char>(toupper(c));
-  for (const std::string& bad : {std::string(), digest.Hex().substr(1), digest.Hex() + "0", upper, std::string(64, 'g')}) EXPECT_FALSE(Digest::FromHex(bad)) << bad;
+  for (const std::string& bad : {std::string(), digest.Hex().substr(1), digest.Hex() + "0", upper, std::string(64, 'g')})
+    EXPECT_FALSE(Digest::FromHex(bad)) << bad;
 }
 
 TEST(Hash, RandomHexDiffers) {

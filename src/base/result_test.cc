@@ -15,9 +15,9 @@ struct Row {
 };
 // Written out a second time on purpose: a changed status or exit code breaks other people's scripts.
 constexpr Row kRows[] = {
-    {Code::kInvalid, "invalid", 400, 2},           {Code::kUnauthorized, "unauthorized", 401, 3}, {Code::kForbidden, "forbidden", 403, 4},
-    {Code::kNotFound, "not_found", 404, 5},        {Code::kConflict, "conflict", 409, 6},         {Code::kTooLarge, "too_large", 413, 7},
-    {Code::kUnavailable, "unavailable", 503, 8},   {Code::kTimeout, "timeout", 504, 9},           {Code::kExhausted, "exhausted", 507, 10},
+    {Code::kInvalid, "invalid", 400, 2},         {Code::kUnauthorized, "unauthorized", 401, 3}, {Code::kForbidden, "forbidden", 403, 4},
+    {Code::kNotFound, "not_found", 404, 5},      {Code::kConflict, "conflict", 409, 6},         {Code::kTooLarge, "too_large", 413, 7},
+    {Code::kUnavailable, "unavailable", 503, 8}, {Code::kTimeout, "timeout", 504, 9},           {Code::kExhausted, "exhausted", 507, 10},
     {Code::kInternal, "internal", 500, 11},
 };
 

@@ -3,9 +3,9 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "base/result.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ferry;

@@ -23,7 +23,8 @@ TEST(Time, Forms) {
   Time t{1793702467'000000};
   EXPECT_EQ(FormatTime(t).substr(0, 10), "2026-11-03");
   std::string base = FormatTime(t).substr(0, 19);
-  for (const std::string& text : {base, base + "Z", base + "+00:00", base + ".0Z", base + ".000000Z", base + ".0000000009Z"}) EXPECT_EQ(ParseTime(text), t) << text;
+  for (const std::string& text : {base, base + "Z", base + "+00:00", base + ".0Z", base + ".000000Z", base + ".0000000009Z"})
+    EXPECT_EQ(ParseTime(text), t) << text;
   std::string space = base;
   space[10] = ' ';
   EXPECT_EQ(ParseTime(space), t);
@@ -31,9 +32,10 @@ TEST(Time, Forms) {
 }
 
 TEST(Time, Refused) {
-  for (const char* bad : {"", "2026", "2026-11-15", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-11-32T00:00:00Z", "2026-02-30T00:00:00Z", "2025-02-29T00:00:00Z",
-                          "2026-11-15T24:00:00Z", "2026-11-15T00:60:00Z", "2026-11-15T00:00:61Z", "2026-11-15T00:00:00+01:00", "2026-11-15T00:00:00Zx", "2026-11-15T-1:-1:-1Z",
-                          "2026-11-15T 1: 2: 3Z", "-026-11-15T00:00:00Z", "2026-11-15x00:00:00Z", "2026-11-15T00:00:00.Z"})
+  for (const char* bad :
+       {"", "2026", "2026-11-15", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-11-32T00:00:00Z", "2026-02-30T00:00:00Z", "2025-02-29T00:00:00Z",
+        "2026-11-15T24:00:00Z", "2026-11-15T00:60:00Z", "2026-11-15T00:00:61Z", "2026-11-15T00:00:00+01:00", "2026-11-15T00:00:00Zx", "2026-11-15T-1:-1:-1Z",
+        "2026-11-15T 1: 2: 3Z", "-026-11-15T00:00:00Z", "2026-11-15x00:00:00Z", "2026-11-15T00:00:00.Z"})
     EXPECT_FALSE(ParseTime(bad)) << bad;
   EXPECT_TRUE(ParseTime("2024-02-29T00:00:00Z"));
 }

@@ -293,10 +293,10 @@ Result<Arguments> ParseArguments(const CommandTable& table, const std::vector<st
   }
 
   Parser parser(out, OptionsOf(command), &command);
-  for (const auto& [word, value] : early) TRY_VOID([&]() -> Result<void> {
-    TRY([[maybe_unused]] bool used, parser.TakeOption(word, value ? &*value : nullptr));
-    return {};
-  }());
+  for (const auto& [word, value] : early) {
+    auto taken = parser.TakeOption(word, value ? &*value : nullptr);
+    if (!taken.ok()) return taken.error();
+  }
   bool options_ended = false;
   for (; at < words.size(); ++at) {
     const std::string& word = words[at];

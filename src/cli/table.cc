@@ -105,7 +105,7 @@ Columns ColumnsOf(const Json::Array& rows) {
   for (const Json& row : rows) {
     for (const auto& [key, member] : row.as_object()) {
       if (member.is_array() || member.is_object()) continue;
-      if (std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.path == key; })) continue;
+      if (std::any_of(columns.begin(), columns.end(), [&wanted = key](const Column& column) { return column.path == wanted; })) continue;
       Column column;
       column.header = column.path = key;
       if (!key.empty() && key[0] >= 'a' && key[0] <= 'z') column.header[0] = static_cast<char>(key[0] - 'a' + 'A');

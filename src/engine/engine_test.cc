@@ -27,8 +27,12 @@ class SlowStore : public store::Store {
   }
   Result<std::optional<store::Document>> Get(std::string_view table, std::string_view key) override { return inner_->Get(table, key); }
   Result<store::Page> Find(const store::Query& query) override { return inner_->Find(query); }
-  Result<std::vector<std::pair<store::Value, int64_t>>> Count(const store::Query& query, const std::string& group) override { return inner_->Count(query, group); }
-  Result<std::vector<store::Attribute>> Attributes(std::string_view table, std::string_view key, std::string_view kind) override { return inner_->Attributes(table, key, kind); }
+  Result<std::vector<std::pair<store::Value, int64_t>>> Count(const store::Query& query, const std::string& group) override {
+    return inner_->Count(query, group);
+  }
+  Result<std::vector<store::Attribute>> Attributes(std::string_view table, std::string_view key, std::string_view kind) override {
+    return inner_->Attributes(table, key, kind);
+  }
 
   std::atomic<int> commits{0};
   std::atomic<bool> hold{false};
@@ -169,8 +173,10 @@ TEST_F(EngineTest, ALifeFromSubmissionToTheEnd) {
   ASSERT_TRUE(engine_->DoAndWait(AgentHello{HelloOf(1)}).ok());
   ASSERT_TRUE(engine_->DoAndWait(Submit{RunNamed("r")}).ok());
   int64_t sequence = 2;
-  for (const auto& [input, status] : std::vector<std::pair<model::AttemptInput, std::string>>{
-           {model::Accepted{}, "Preparing"}, {model::Started{}, "Running"}, {model::Exited{{3, 0, false, false, ""}}, "Finalizing"}, {model::Collected{}, "Failed"}}) {
+  for (const auto& [input, status] : std::vector<std::pair<model::AttemptInput, std::string>>{{model::Accepted{}, "Preparing"},
+                                                                                              {model::Started{}, "Running"},
+                                                                                              {model::Exited{{3, 0, false, false, ""}}, "Finalizing"},
+                                                                                              {model::Collected{}, "Failed"}}) {
     ASSERT_TRUE(engine_->DoAndWait(ReportOf(sequence++, "r", input)).ok());
     EXPECT_EQ(StatusInStore("r"), status);
   }

@@ -12,8 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   size_t step = 1 + static_cast<unsigned char>(text[0]);
   text.remove_prefix(1);
   std::string cut, whole;
-  std::function<bool(const http::Event&)> to_cut = [&](const http::Event& event) { return cut += event.event + "|" + event.id + "|" + event.data + "\n", true; };
-  std::function<bool(const http::Event&)> to_whole = [&](const http::Event& event) { return whole += event.event + "|" + event.id + "|" + event.data + "\n", true; };
+  std::function<bool(const http::Event&)> to_cut = [&](const http::Event& event) {
+    return cut += event.event + "|" + event.id + "|" + event.data + "\n", true;
+  };
+  std::function<bool(const http::Event&)> to_whole = [&](const http::Event& event) {
+    return whole += event.event + "|" + event.id + "|" + event.data + "\n", true;
+  };
   http::EventReader pieces(to_cut), once(to_whole);
   bool ok = true;
   for (size_t at = 0; ok && at < text.size(); at += step) ok = pieces.Feed(text.substr(at, step)).ok();

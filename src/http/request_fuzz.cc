@@ -1,8 +1,7 @@
 // libFuzzer: see tools/fuzz.
+#include <boost/asio/buffer.hpp>
 #include <cstdint>
 #include <string_view>
-
-#include <boost/asio/buffer.hpp>
 
 #include "http/client.h"
 #include "http/request_parser.h"

@@ -139,7 +139,8 @@ TEST_F(AccessTest, UserTokens) {
   EXPECT_EQ(SlugOf("Bearer " + gone), "auth.revoked");
   EXPECT_EQ(SlugOf("Bearer " + orphan), "auth.unknown") << "its user is gone";
   EXPECT_EQ(SlugOf(""), "auth.missing");
-  for (const std::string& bad : {std::string("Bearer"), std::string("Bearer "), "Basic " + ann, ann, "Bearer " + ann + "x", "Bearer " + Access::DigestOf(ann), "Bearer " + ann.substr(0, ann.size() - 1)})
+  for (const std::string& bad : {std::string("Bearer"), std::string("Bearer "), "Basic " + ann, ann, "Bearer " + ann + "x", "Bearer " + Access::DigestOf(ann),
+                                 "Bearer " + ann.substr(0, ann.size() - 1)})
     EXPECT_EQ(SlugOf(bad), "auth.unknown") << bad;
 }
 
@@ -160,7 +161,9 @@ TEST_F(AccessTest, DerivedTokens) {
   EXPECT_EQ(SlugOf(forge(access_.RunToken({"r1", 2}), "/2/", "/02/")), "auth.unknown");
   Access other(*store_, "another secret");
   EXPECT_EQ(SlugOf("Bearer " + other.NodeToken("local")), "auth.unknown");
-  for (const char* bad : {"Bearer node/", "Bearer node/local", "Bearer node/local/", "Bearer run/r1", "Bearer run/r1/x/y", "Bearer run///", "Bearer run/r1/1/1/1"}) EXPECT_EQ(SlugOf(bad), "auth.unknown") << bad;
+  for (const char* bad :
+       {"Bearer node/", "Bearer node/local", "Bearer node/local/", "Bearer run/r1", "Bearer run/r1/x/y", "Bearer run///", "Bearer run/r1/1/1/1"})
+    EXPECT_EQ(SlugOf(bad), "auth.unknown") << bad;
 }
 
 }  // namespace

@@ -277,7 +277,8 @@ TEST_F(ContentTest, MetricsInColumnsAndOnce) {
 TEST_F(ContentTest, WhatAScriptLoggedArrivesOnce) {
   Hello();
   Submit("r");
-  std::string first = R"({\"metric\":\"m\",\"value\":1}\n{\"tag\":\"t\",\"value\":\"v\"}\n)", second = R"(rubbish\n{\"metric\":\"m\",\"value\":2}\n{\"properties\":{\"p\":\"q\"}}\n)";
+  std::string first = R"({\"metric\":\"m\",\"value\":1}\n{\"tag\":\"t\",\"value\":\"v\"}\n)",
+              second = R"(rubbish\n{\"metric\":\"m\",\"value\":2}\n{\"properties\":{\"p\":\"q\"}}\n)";
   EXPECT_EQ(Report(StrCat(R"("records":[{"run":"r","offset":0,"text":")", first, "\"}]")).status, 200);
   EXPECT_EQ(Report(StrCat(R"("records":[{"run":"r","offset":0,"text":")", first, second, "\"}]")).status, 200) << "the answer was lost; more came meanwhile";
   EXPECT_EQ(Get("/api/v1/runs/r/metrics?values=1").Find("values")->Dump(), R"({"m":[1.0,2.0]})");
@@ -292,8 +293,13 @@ TEST_F(ContentTest, ArtifactsWithRanges) {
   std::string bytes;
   for (int i = 0; i < 1000; ++i) bytes += static_cast<char>(i * 7);
   Digest digest = AddBlob(bytes), empty = AddBlob("");
-  auto artifact = [&](const std::string& path, const Digest& d, size_t size) { return StrCat(R"({"run":"r","attempt":1,"path":")", path, R"(","digest":")", d.Hex(), R"(","size":)", size, "}"); };
-  EXPECT_EQ(Report(StrCat("\"artifacts\":[", artifact("outputs/a b.bin", digest, bytes.size()), ",", artifact("outputs/empty", empty, 0), ",", artifact("logs/x", digest, bytes.size()), "]")).status, 200);
+  auto artifact = [&](const std::string& path, const Digest& d, size_t size) {
+    return StrCat(R"({"run":"r","attempt":1,"path":")", path, R"(","digest":")", d.Hex(), R"(","size":)", size, "}");
+  };
+  EXPECT_EQ(Report(StrCat("\"artifacts\":[", artifact("outputs/a b.bin", digest, bytes.size()), ",", artifact("outputs/empty", empty, 0), ",",
+                          artifact("logs/x", digest, bytes.size()), "]"))
+                .status,
+            200);
   Json list = Get("/api/v1/runs/r/artifacts");
   ASSERT_EQ(list.Find("artifacts")->as_array().size(), 3u);
   EXPECT_EQ(list.Find("artifacts")->as_array()[1].GetString("path"), "outputs/a b.bin");
@@ -314,10 +320,18 @@ TEST_F(ContentTest, ArtifactsWithRanges) {
     size_t first, length;
     const char* header;
   } cases[] = {
-      {"bytes=0-9", 206, 0, 10, "bytes 0-9/1000"},       {"bytes=990-", 206, 990, 10, "bytes 990-999/1000"}, {"bytes=-5", 206, 995, 5, "bytes 995-999/1000"},
-      {"bytes=0-5000", 206, 0, 1000, "bytes 0-999/1000"}, {"bytes=-5000", 206, 0, 1000, "bytes 0-999/1000"},  {"bytes=999-999", 206, 999, 1, "bytes 999-999/1000"},
-      {"items=0-1", 200, 0, 1000, ""},                    {"bytes=0-1,5-6", 200, 0, 1000, ""},                {"bytes=x-y", 200, 0, 1000, ""},
-      {"bytes=1000-", 416, 0, 0, "bytes */1000"},         {"bytes=9-8", 416, 0, 0, "bytes */1000"},           {"bytes=-0", 416, 0, 0, "bytes */1000"},
+      {"bytes=0-9", 206, 0, 10, "bytes 0-9/1000"},
+      {"bytes=990-", 206, 990, 10, "bytes 990-999/1000"},
+      {"bytes=-5", 206, 995, 5, "bytes 995-999/1000"},
+      {"bytes=0-5000", 206, 0, 1000, "bytes 0-999/1000"},
+      {"bytes=-5000", 206, 0, 1000, "bytes 0-999/1000"},
+      {"bytes=999-999", 206, 999, 1, "bytes 999-999/1000"},
+      {"items=0-1", 200, 0, 1000, ""},
+      {"bytes=0-1,5-6", 200, 0, 1000, ""},
+      {"bytes=x-y", 200, 0, 1000, ""},
+      {"bytes=1000-", 416, 0, 0, "bytes */1000"},
+      {"bytes=9-8", 416, 0, 0, "bytes */1000"},
+      {"bytes=-0", 416, 0, 0, "bytes */1000"},
   };
   for (const Case& c : cases) {
     auto reply = Ask(reader_, "GET", path, "", {{"range", c.range}});
@@ -376,7 +390,8 @@ TEST_F(ContentTest, BlobsUpAndDown) {
   // Damage of any kind leaves nothing.
   std::string lie(blob::kPackMagic);
   blob::AppendRecord(lie, HashBytes("truth"), "lie");
-  for (const std::string& bad : {std::string("rubbish"), pack.substr(0, pack.size() - 1), lie, std::string()}) EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/blobs/pack", bad)), "400 blob.corrupt") << bad.substr(0, 20);
+  for (const std::string& bad : {std::string("rubbish"), pack.substr(0, pack.size() - 1), lie, std::string()})
+    EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/blobs/pack", bad)), "400 blob.corrupt") << bad.substr(0, 20);
   EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/blobs/missing", R"({"digests":["zz"]})")), "400 blob.digest");
   EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/blobs/missing", R"({"digests":[7]})")), "400 blob.digest");
   EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/blobs/missing", "{}")), "400 blob.digests");

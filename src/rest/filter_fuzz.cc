@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "rest/filter.h"
 #include "rest/feed.h"
+#include "rest/filter.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ferry;

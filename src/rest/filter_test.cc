@@ -114,10 +114,12 @@ TEST(Filter, Bounds) {
 
 TEST(Filter, RandomBytesNeverDoMoreThanFail) {
   std::mt19937 random(1);
-  static const std::vector<std::string> kWords = {"status", "tags.", "metrics.a", "and", "=", "!=", "in", "(", ")", ",", "'", "\"", "`", "like", "'x%'", "1", "-", ".", "exists", "created", " ", "\xff", "params.b"};
+  static const std::vector<std::string> kWords = {"status", "tags.", "metrics.a", "and", "=", "!=", "in",     "(",       ")", ",",    "'",       "\"",
+                                                  "`",      "like",  "'x%'",      "1",   "-", ".",  "exists", "created", " ", "\xff", "params.b"};
   for (int i = 0; i < 50000; ++i) {
     std::string text;
-    for (size_t n = random() % 10; n > 0; --n) text += random() % 3 ? kWords[random() % kWords.size()] + (random() % 2 ? " " : "") : std::string(1, static_cast<char>(random()));
+    for (size_t n = random() % 10; n > 0; --n)
+      text += random() % 3 ? kWords[random() % kWords.size()] + (random() % 2 ? " " : "") : std::string(1, static_cast<char>(random()));
     if (auto parsed = ParseFilter(text); !parsed.ok()) {
       ASSERT_EQ(parsed.error().code, Code::kInvalid);
     }
@@ -130,7 +132,8 @@ TEST(Order, Forms) {
     const char* text;
     const char* name;
     bool descending;
-  } cases[] = {{"created", "created", false}, {"-created", "created", true}, {"started desc", "started", true}, {"started ASC", "started", false}, {"id", "key", false}, {"-metrics.loss.min", "loss", true}};
+  } cases[] = {{"created", "created", false},     {"-created", "created", true}, {"started desc", "started", true},
+               {"started ASC", "started", false}, {"id", "key", false},          {"-metrics.loss.min", "loss", true}};
   for (const Case& c : cases) {
     auto order = ParseOrder(c.text);
     ASSERT_TRUE(order.ok()) << c.text;

@@ -19,7 +19,8 @@ TEST_F(ServiceTest, NothingElseWithoutAToken) {
   for (const Route& route : Routes()) {
     if (route.need == Need::kOpen) continue;
     std::string path = route.path;
-    for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"{id}", "r"}, {"{name}", "n"}, {"{digest}", std::string(64, 'a')}, {"{path...}", "a/b"}})
+    for (const auto& [name, value] :
+         std::vector<std::pair<std::string, std::string>>{{"{id}", "r"}, {"{name}", "n"}, {"{digest}", std::string(64, 'a')}, {"{path...}", "a/b"}})
       if (size_t at = path.find(name); at != std::string::npos) path.replace(at, name.size(), value);
     auto reply = Ask("", route.method, path);
     EXPECT_EQ(ErrorOf(reply), "401 auth.missing") << route.method << " " << path;
@@ -43,8 +44,14 @@ TEST_F(ServiceTest, RunTokensAreForTheirRunWhileItLives) {
   EXPECT_EQ(Ask(token, "GET", "/api/v1/runs/r1").status, 200);
   EXPECT_EQ(Ask(token, "PATCH", "/api/v1/runs/r1", R"({"tags":{"a":"b"}})").status, 200);
   EXPECT_EQ(Ask(token, "GET", "/api/v1/version").status, 200);
-  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{
-           {"GET", "/api/v1/runs/r2"}, {"PATCH", "/api/v1/runs/r2"}, {"POST", "/api/v1/runs/r2/metrics"}, {"GET", "/api/v1/runs"}, {"POST", "/api/v1/runs/r1/cancel"}, {"GET", "/api/v1/users"}, {"POST", "/api/v1/agent/hello"}, {"GET", "/api/v1/runs/r%32"}})
+  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{{"GET", "/api/v1/runs/r2"},
+                                                                                     {"PATCH", "/api/v1/runs/r2"},
+                                                                                     {"POST", "/api/v1/runs/r2/metrics"},
+                                                                                     {"GET", "/api/v1/runs"},
+                                                                                     {"POST", "/api/v1/runs/r1/cancel"},
+                                                                                     {"GET", "/api/v1/users"},
+                                                                                     {"POST", "/api/v1/agent/hello"},
+                                                                                     {"GET", "/api/v1/runs/r%32"}})
     EXPECT_EQ(ErrorOf(Ask(token, method, path)), "403 auth.forbidden") << method << " " << path;
   EXPECT_EQ(ErrorOf(Ask(access_->RunToken({"r1", 2}), "GET", "/api/v1/runs/r1")), "401 auth.run_ended") << "another attempt's";
   Happen("r1", "Accepted");
@@ -183,7 +190,9 @@ TEST_F(ServiceTest, ListsInPagesFilteredAndGrouped) {
 
 TEST_F(ServiceTest, UpdatesAndCancellation) {
   Submit("r");
-  EXPECT_EQ(Good(Ask(owner_, "PATCH", "/api/v1/runs/r", R"({"name":"better","description":"d","tags":{"a":1,"b":"x"},"properties":{"p":"1"}})")).GetString("name"), "better");
+  EXPECT_EQ(
+      Good(Ask(owner_, "PATCH", "/api/v1/runs/r", R"({"name":"better","description":"d","tags":{"a":1,"b":"x"},"properties":{"p":"1"}})")).GetString("name"),
+      "better");
   EXPECT_EQ(Good(Ask(owner_, "PATCH", "/api/v1/runs/r", R"({"remove_tags":["a","none"]})")).Find("tags")->Dump(), R"({"b":"x"})");
   EXPECT_EQ(ErrorOf(Ask(owner_, "PATCH", "/api/v1/runs/r", R"({"properties":{"p":"2"}})")), "409 property.immutable");
   EXPECT_EQ(ErrorOf(Ask(owner_, "PATCH", "/api/v1/runs/r", R"({"status":"Completed"})")), "400 field.unknown");
@@ -260,7 +269,8 @@ TEST_F(ServiceTest, AgentsSpeakForTheirNodeAlone) {
   EXPECT_EQ(ErrorOf(Ask(other, "POST", "/api/v1/agent/hello", R"({"node":"other","target":"t","slots":4294967297})")), "400 hello.slots");
   Hello();
   Submit("r");
-  EXPECT_EQ(ErrorOf(Ask(access_->NodeToken("local"), "POST", "/api/v1/agent/report", R"({"node":"local","generation":9,"session":1,"sequence":99})")), "409 agent.fenced");
+  EXPECT_EQ(ErrorOf(Ask(access_->NodeToken("local"), "POST", "/api/v1/agent/report", R"({"node":"local","generation":9,"session":1,"sequence":99})")),
+            "409 agent.fenced");
   EXPECT_EQ(ErrorOf(Report(R"("events":[{"run":"r","event":"CancelAsked"}])")), "400 event.unknown") << "not an agent's to say";
   EXPECT_EQ(ErrorOf(Report(R"("artifacts":[{"run":"r","path":"../x","digest":"aa"}])")), "400 artifact.digest");
   std::string digest(64, 'a');

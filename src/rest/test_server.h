@@ -52,7 +52,8 @@ class ServerTest : public testing::Test {
     owner_ = NewUser("olga", model::Role::kOwner);
     contributor_ = NewUser("carl", model::Role::kContributor);
     reader_ = NewUser("rita", model::Role::kReader);
-    service_ = std::make_unique<Service>(Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, "9.9.9", folder_, [this] { shutdown_asked_ = true; }});
+    service_ = std::make_unique<Service>(
+        Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, "9.9.9", folder_, [this] { shutdown_asked_ = true; }});
     http::Settings settings;
     settings.stream_buffer = 8u << 20;
     http_ = std::move(*http::Server::Start(settings, *service_));
@@ -119,9 +120,12 @@ class ServerTest : public testing::Test {
     hello.sequence = ++sequence_;
     Good(Ask(access_->NodeToken("local"), "POST", "/api/v1/agent/hello", model::ToJson(hello).Dump()));
   }
-  void Submit(const std::string& id, const std::string& more = "") { Post("/api/v1/runs", StrCat(R"({"id":")", id, R"(","experiment":"e","command":["true"])", more, "}")); }
+  void Submit(const std::string& id, const std::string& more = "") {
+    Post("/api/v1/runs", StrCat(R"({"id":")", id, R"(","experiment":"e","command":["true"])", more, "}"));
+  }
   http::Reply Report(const std::string& parts) {
-    return Ask(access_->NodeToken("local"), "POST", "/api/v1/agent/report", StrCat(R"({"node":"local","generation":1,"session":1,"sequence":)", ++sequence_, ",", parts, "}"));
+    return Ask(access_->NodeToken("local"), "POST", "/api/v1/agent/report",
+               StrCat(R"({"node":"local","generation":1,"session":1,"sequence":)", ++sequence_, ",", parts, "}"));
   }
   void Happen(const std::string& run, const std::string& event, const std::string& more = "") {
     EXPECT_EQ(Report(StrCat(R"("events":[{"run":")", run, R"(","attempt":1,"event":")", event, "\"", more, "}]")).status, 200);
@@ -129,7 +133,8 @@ class ServerTest : public testing::Test {
   void Log(const std::string& run, uint64_t offset, const std::string& text, const std::string& stream = "user_logs/std_log.txt") {
     std::string data;
     AppendJsonString(data, text);
-    EXPECT_EQ(Report(StrCat(R"("logs":[{"run":")", run, R"(","attempt":1,"stream":")", stream, R"(","offset":)", offset, ",\"data\":", data, "}]")).status, 200);
+    EXPECT_EQ(Report(StrCat(R"("logs":[{"run":")", run, R"(","attempt":1,"stream":")", stream, R"(","offset":)", offset, ",\"data\":", data, "}]")).status,
+              200);
   }
   void End(const std::string& run, int code = 0) {
     Happen(run, "Exited", StrCat(R"(,"exit":{"code":)", code, "}"));

@@ -120,6 +120,8 @@ class RunningServer : public Server {
     if (feed_) feed_->Stop();
     if (local_http_) local_http_->Shutdown(std::chrono::seconds(5));
     if (http_) http_->Shutdown(std::chrono::seconds(5));
+    // What waits for its metrics goes on to feed and engine: those end after it.
+    series_.reset();
     engine_.reset();
     local_http_.reset();
     http_.reset();

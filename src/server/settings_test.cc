@@ -81,7 +81,8 @@ TEST_F(SettingsTest, EveryMistakeIsNamed) {
 }
 
 TEST_F(SettingsTest, NothingIsServedInClearByAccident) {
-  for (const char* address : {"0.0.0.0", "::", "192.168.1.1", "example.org", "12.7.0.0"}) EXPECT_NE(MessageOf({"--address", address}).find("TLS is off"), std::string::npos) << address;
+  for (const char* address : {"0.0.0.0", "::", "192.168.1.1", "example.org", "12.7.0.0"})
+    EXPECT_NE(MessageOf({"--address", address}).find("TLS is off"), std::string::npos) << address;
   for (const char* address : {"127.0.0.1", "127.0.0.2", "::1", "localhost"}) EXPECT_EQ(MessageOf({"--address", address}), "ok") << address;
   EXPECT_EQ(MessageOf({"--address", "0.0.0.0", "--tls-certificate", "c", "--tls-key", "k"}), "ok");
   EXPECT_EQ(MessageOf({"--tls-certificate", "c"}), "tls-certificate and tls-key must be given together");

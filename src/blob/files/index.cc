@@ -104,7 +104,11 @@ Result<size_t> Index::Add(std::vector<IndexRow>& rows, uint32_t pack, uint64_t s
     {
       TRY(Statement insert, writer_->Prepare("INSERT OR IGNORE INTO blobs VALUES(?1,?2,?3,?4,?5)"));
       for (const IndexRow& row : rows) {
-        insert.BindBlob(1, row.digest.Raw()).BindInt(2, row.at.pack).BindInt(3, static_cast<int64_t>(row.at.offset)).BindInt(4, row.at.stored).BindInt(5, row.at.raw);
+        insert.BindBlob(1, row.digest.Raw())
+            .BindInt(2, row.at.pack)
+            .BindInt(3, static_cast<int64_t>(row.at.offset))
+            .BindInt(4, row.at.stored)
+            .BindInt(5, row.at.raw);
         TRY_VOID(insert.Run());
         added += writer_->Changes() > 0;
       }
