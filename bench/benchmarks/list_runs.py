@@ -29,7 +29,7 @@ def run(bench):
     requests = bench.reps(60, 20)
 
     def page(query):
-        fields = [part.split("=", 1) for part in query.split("&")] if query else []
+        fields = [tuple(part.split("=", 1)) for part in query.split("&")] if query else []
         path = "/api/v1/runs?" + urllib.parse.urlencode(fields)
         return lambda: server.load("GET", path, connections=1, requests=requests)
     subjects = {what: page(query) for what, query in PAGES}

@@ -16,7 +16,8 @@ lines = int(sys.argv[1])
 time.sleep(float(sys.argv[2]))
 start = time.perf_counter()
 for i in range(lines):
-    print("T", time.time_ns(), flush=True)
+    sys.stdout.write(f"T {time.time_ns()}\\n")
+    sys.stdout.flush()
     time.sleep(0.05)
 spent = time.perf_counter() - start
 time.sleep(1)

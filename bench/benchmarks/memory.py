@@ -9,21 +9,18 @@ TITLE = "memory: proportional set size of all processes"
 
 
 def run(bench):
-    def pss(server):
-        return peers.pss_mb([server.pid] + ([server.agent_pid()] if server.agent_pid() else []))
-
     def idle():
         with ferry.Server(os.path.join(bench.folder, "idle")) as server:
             server.wait(server.submit(["true"]))
             time.sleep(3)
-            return pss(server)
+            return peers.pss_mb(server.pids())
 
     def large():
         with ferry.Server(filled.home(os.path.join(bench.folder, "large"))) as server:
             for path in ("?limit=50", "?status=Canceled", "?filter=metrics.loss%20%3C%200.01", "?group=status"):
                 server.call("GET", "/api/v1/runs" + path)
             time.sleep(3)
-            return pss(server)
+            return peers.pss_mb(server.pids())
 
     def mlflow():
         with peers.MlflowServer(os.path.join(bench.folder, "mlflow")) as server:
@@ -44,4 +41,5 @@ def run(bench):
             bench.note(f"{what} could not be measured: run bench/install")
     samples = bench.alternate(bench.reps(5, 3), subjects, warm_up=0)
     bench.row("idle", "MB", samples["ferry"], {name: samples[name] for name in ("mlflow server", "Ray head") if samples.get(name)}, bar="30 MB", limit=30)
+    bench.note("Ferry: the server, its agent and the supervisors of the runs that are running")
     bench.row("with 100,000 runs, 1,000 of them live", "MB", samples["large"], bar="80 MB", limit=80)

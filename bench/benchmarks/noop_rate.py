@@ -26,7 +26,7 @@ def run(bench):
 
         def ended():
             return server.counts(experiment, connection).get("Completed", 0) == COUNT
-        wait_until(ended, 300, f"{COUNT} completed runs", 0.05)
+        wait_until(ended, 300, f"{COUNT} completed runs", 0.1)
         state.setdefault("submits", []).append(COUNT / load["seconds"])
         state["submitted"] = submitted
         return COUNT / (time.monotonic() - began)

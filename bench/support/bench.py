@@ -116,6 +116,8 @@ class Bench:
         commit = output("git", "-C", ROOT, "rev-parse", "--short=12", "HEAD") or "unknown"
         if output("git", "-C", ROOT, "status", "--porcelain", "--", "src", "sdk"):
             commit += " with changes"
+        if os.environ.get("FERRY_BINARY"):
+            commit = "unknown (FERRY_BINARY is set)"
         return {"name": self.name, "title": self.title, "quick": self.quick, "rows": self.rows, "notes": self.notes, "versions": self.versions,
                 "machine": facts, "commit": commit, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")}
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 
+from . import peers
 from .bench import BUILD, ROOT, output, run, wait_until
 
 BINARY = os.environ.get("FERRY_BINARY") or os.path.join(ROOT, "build", "ferry")
@@ -38,6 +39,12 @@ class Server:
 
     def __exit__(self, *_):
         self.stop()
+        # Scripts outlive their server, as they should; here they end with it.
+        left = set()
+        for pid in self.pids():
+            left.update(peers.process_tree(pid))
+        if left:
+            peers.end_processes(sorted(left), grace=3)
         if not self.keep_home:
             shutil.rmtree(self.home, ignore_errors=True)
 
@@ -58,12 +65,20 @@ class Server:
         os.kill(self.pid, signal.SIGKILL)
         wait_until(lambda: not alive(self.pid), 10, "the end of the killed server", 0.001)
 
-    def agent_pid(self):
-        try:
-            with open(os.path.join(self.home, "agent", "agent.json")) as file:
-                return json.load(file)["pid"]
-        except (OSError, ValueError, KeyError):
-            return None
+    def pids(self):
+        """Every process of this server: itself, its agent, and the supervisors, which carry its home in their arguments."""
+        found = []
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as file:
+                    words = file.read()
+            except OSError:
+                continue
+            if (self.home + "/agent").encode() in words or int(name) == self.pid and alive(self.pid):
+                found.append(int(name))
+        return found
 
     # --- requests
     def connect(self, timeout=60):
