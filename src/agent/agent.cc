@@ -37,6 +37,8 @@ http::ClientSettings Agent::Server() const {
 Result<void> Agent::Run(std::stop_token stop) {
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "attempts"), 0700));
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "snapshots"), 0700));
+  (void)os::RemoveAll(os::JoinPath(settings_.home, "trash"));
+  TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "trash"), 0700));
   session_ = Now().micros;
   TRY(std::unique_ptr<Nursery> nursery, Nursery::Start(settings_.program, os::JoinPath(settings_.home, "nursery.lock")));
   nursery_ = std::move(nursery);
@@ -238,26 +240,49 @@ void Agent::Do(const std::vector<Action>& actions) {
       Dirty();
     } else if (auto* remove = std::get_if<Remove>(&action)) {
       AttemptKey key = remove->key;
+      bool ended = false;  // the script's own end was seen: nothing of it lives
       if (auto it = works_.find(key); it != works_.end()) {
         if (it->second.watch >= 0) {
           watch_.Remove(it->second.watch);
           watched_.erase(it->second.watch);
         }
         last_snapshot_ = it->second.assign.spec.snapshot;
+        ended = it->second.collecting && it->second.launched;
         works_.erase(it);
       }
-      Post([this, key] {
+      Post([this, key, ended] {
         AttemptFolder folder(settings_.home, key);
-        folder.KillAll();
-        (void)os::RemoveAll(folder.path());
-        std::string snapshot;
-        {
-          std::lock_guard lock(mutex_);
-          if (works_.empty()) snapshot = last_snapshot_;
-        }
-        preparer_.MakeSpare(snapshot);
+        if (!ended) folder.KillAll();
+        // Out of the way now; emptied when nothing else is to do.
+        std::string trash = StrCat(settings_.home, "/trash/", key.Name(), ".", session_, ".", ++trashed_);
+        if (!os::Rename(folder.path(), trash).ok()) (void)os::RemoveAll(folder.path());
+        Tidy();
       });
     }
+  }
+}
+
+// Empties the trash and makes a spare copy of the snapshot used last, while nothing runs; a full trash does not wait for that.
+void Agent::Tidy() {
+  auto busy = [this] {
+    std::lock_guard lock(mutex_);
+    return !works_.empty() || stop_;
+  };
+  if (busy() && trashed_ - emptied_ < 5000) return;
+  std::unique_lock tidying(tidy_mutex_, std::try_to_lock);
+  if (!tidying.owns_lock()) return;
+  std::string snapshot;
+  {
+    std::lock_guard lock(mutex_);
+    snapshot = last_snapshot_;
+  }
+  if (!busy()) preparer_.MakeSpare(snapshot);
+  auto entries = os::ListFolder(os::JoinPath(settings_.home, "trash"));
+  if (!entries.ok()) return;
+  for (const os::DirEntry& entry : *entries) {
+    if (busy() && trashed_ - emptied_ < 5000) return;
+    (void)os::RemoveAll(StrCat(settings_.home, "/trash/", entry.name));
+    ++emptied_;
   }
 }
 

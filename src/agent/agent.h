@@ -2,6 +2,7 @@
 // Threads: one reads the server's commands, one watches the attempts' folders, a few prepare and collect, and the caller's sends reports.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -79,6 +80,7 @@ class Agent {
   void WatchLoop(std::stop_token stop);
   void CheckSupervisors();
   Result<void> StartSupervisor(const std::string& folder, const Launch& launch);
+  void Tidy();
   void PrepareJob(model::AttemptKey key);
   void SyncJob(model::AttemptKey key, bool final);
   void BeginWatching(Work& work);
@@ -104,6 +106,9 @@ class Agent {
   int64_t session_ = 0;
   int64_t sequence_ = 0;
   std::string last_snapshot_;
+  std::mutex tidy_mutex_;
+  std::atomic<uint64_t> trashed_{0};
+  std::atomic<uint64_t> emptied_{0};
   os::FolderWatch watch_;
   os::Waker waker_;
   std::map<int, model::AttemptKey> watched_;

@@ -53,8 +53,9 @@ TEST_F(CoreTest, AnAttemptsLife) {
   EXPECT_EQ(Show(core_.OnMessage(AssignOf(kA))), "keep:a");
   EXPECT_EQ(Show(core_.Pending()), "") << "not accepted before it is on the disk";
   EXPECT_TRUE(core_.Inventory().empty());
-  EXPECT_EQ(Show(core_.OnMessage(AssignOf(kA))), "") << "said twice";
+  EXPECT_EQ(Show(core_.OnMessage(AssignOf(kA))), "keep:a") << "the disk may have refused it; it is tried until it is kept";
   EXPECT_EQ(Show(core_.OnKept(kA)), "prepare:a");
+  EXPECT_EQ(Show(core_.OnMessage(AssignOf(kA))), "") << "said twice";
   EXPECT_EQ(core_.Inventory(), std::vector<AttemptKey>{kA});
   EXPECT_EQ(Show(core_.Pending()), "a:Accepted");
   EXPECT_EQ(Show(core_.Pending()), "a:Accepted") << "until it is answered";

@@ -92,10 +92,13 @@ int RunNursery(const std::string& lock) {
     (void)out.Release();
   }
   os::IgnoreChildren();
+  // Reading the kernel's counters costs as much as a fork; once a second is enough.
+  uint64_t memory_kills = 0;
+  std::chrono::steady_clock::time_point look_again{};
   std::string buffered;
   os::Fd input(0);
   for (;;) {
-    auto bytes = os::ReadSome(input, 1u << 20);
+    auto bytes = os::ReadSome(input, 65536);
     if (!bytes.ok() || bytes->empty()) return 0;
     buffered += *bytes;
     size_t start = 0;
@@ -109,6 +112,10 @@ int RunNursery(const std::string& lock) {
         (void)os::WriteAll(out, line);
         (void)out.Release();
       };
+      if (std::chrono::steady_clock::now() >= look_again) {
+        memory_kills = os::OutOfMemoryKills();
+        look_again = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+      }
       auto child = os::ForkDetached();
       if (!child.ok()) {
         answer(child.error().message);
@@ -118,7 +125,9 @@ int RunNursery(const std::string& lock) {
           held.Close();
           answer(error);
         };
-        os::ProcessExit(SuperviseHere(folder, LaunchFromJson(launch ? *launch : Json()), started));
+        ferry::agent::Launch what = LaunchFromJson(launch ? *launch : Json());
+        what.memory_kills = memory_kills;
+        os::ProcessExit(SuperviseHere(folder, what, started));
       }
     }
     buffered.erase(0, start);

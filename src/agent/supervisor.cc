@@ -95,7 +95,7 @@ class Supervisor {
     TRY(listener_, os::ListenTcp("127.0.0.1", 0));
     if (!launch_.first_line.empty()) TRY_VOID(os::WriteAll(log_, launch_.first_line + "\n"));
     os::BecomeSubreaper();
-    memory_kills_ = os::OutOfMemoryKills();
+    memory_kills_ = launch_.memory_kills ? *launch_.memory_kills : os::OutOfMemoryKills();
     os::SpawnOptions options;
     options.argv = launch_.argv;
     options.environment = InheritedEnvironment();

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Launch {
   int64_t stop_grace_seconds = 10;  // between SIGTERM and SIGKILL
   int64_t sample_seconds = 10;      // between samples of what the script uses; 0: none
   std::vector<int> gpus;
+  std::optional<uint64_t> memory_kills;  // the kernel's count just before, when it is known
 };
 // What every script inherits from the agent: everything but Ferry's own variables.
 std::map<std::string, std::string> InheritedEnvironment();

@@ -40,7 +40,7 @@ const std::vector<store::TableSpec>& Tables() {
         {"name", ColumnType::kText, false},
         {"type", ColumnType::kText, false},
         {"live", ColumnType::kInt, false}},
-       {{"archived", "created"}, {"experiment", "created"}, {"status", "created"}, {"target", "created"}, {"parent", "created"}, {"live"}}},
+       {{"archived", "created"}, {"experiment", "created"}, {"status", "created"}, {"target", "created"}, {"parent", "created"}, {"archived", "status"}, {"live"}}},
       {"experiment", {{"workspace", ColumnType::kText, true}, {"name", ColumnType::kText, false}, {"archived", ColumnType::kInt, false}}, {}},
       {"workspace", {}, {}},
       {"target", {}, {}},

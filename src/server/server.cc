@@ -36,7 +36,12 @@ class RunningServer : public Server {
   Result<void> Open(const Settings& settings, const std::string& version, std::string_view agent_program) {
     settings_ = settings;
     TRY_VOID(os::MakeFolders(settings.home, 0700));
+    // Whoever only looks whether a server runs holds the lock for a moment.
     auto lock = os::FileLock::Take(Path("server.lock"), false);
+    for (int i = 0; i < 50 && !lock.ok() && lock.error().slug == "file.locked"; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      lock = os::FileLock::Take(Path("server.lock"), false);
+    }
     if (!lock.ok()) {
       if (lock.error().slug != "file.locked") return lock.error();
       return MakeError(Code::kConflict, "server.running", StrCat("a Ferry server already runs on ", settings.home, "; see: ferry server status"));
