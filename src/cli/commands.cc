@@ -164,7 +164,7 @@ std::vector<Command> AdminCommands() {
       {.path = "workspace list", .summary = "List workspaces", .handler = ListWorkspaces},
       {.path = "workspace show", .summary = "Show a workspace", .reach = Reach::kWorkspace, .handler = ShowWorkspace},
       {.path = "user add",
-       .summary = "Add a user",
+       .summary = "Add a user, or change the role of one",
        .options = {{.name = "role", .value = "ROLE", .help = "what the user may do", .choices = {"reader", "contributor", "owner"}, .required = true}},
        .positionals = {{.name = "NAME", .help = "the user's name", .required = true}},
        .handler = AddUser},

@@ -143,6 +143,9 @@ void AddUser(const Parts& parts, Call call, http::Responder responder) {
   if (!body.ok()) return Answer(responder, body.error());
   auto role = model::RoleFromName(body->GetString("role", "reader"));
   if (!role) return Answer(responder, MakeError(Code::kInvalid, "user.role", StrCat("role is '", body->GetString("role").substr(0, 40), "'; expected reader, contributor or owner"), "role"));
+  // A role is changed by saying it, never by leaving it out.
+  if (auto there = parts.store.Get("user", body->GetString("name")); !body->Find("role") && there.ok() && *there)
+    return Answer(responder, MakeError(Code::kConflict, "user.exists", StrCat("user '", body->GetString("name"), "' exists already; give a role to change it"), "name"));
   parts.engine.Do(engine::AddUser{{body->GetString("name"), *role, {}}}, Later(responder, 201));
 }
 

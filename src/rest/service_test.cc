@@ -77,7 +77,7 @@ TEST_F(ServiceTest, WrongBodies) {
   for (const auto& [body, slug] : std::vector<std::pair<std::string, std::string>>{
            {"{", "400 json.malformed"},
            {"[]", "400 body.not_object"},
-           {"\xff\xfe", "400 json.malformed"},
+           {"\xff\xfe", "400 body.not_utf8"},
            {std::string(100000, '['), "400 json.malformed"},
            {R"({"nmae":"x","experiment":"e","command":["true"]})", "400 field.unknown"},
            {R"({"experiment":"e"})", "400 run.script_or_command"},
