@@ -284,6 +284,7 @@ void Agent::Tidy() {
     (void)os::RemoveAll(StrCat(settings_.home, "/trash/", entry.name));
     ++emptied_;
   }
+  if (!busy()) preparer_.DropOldSnapshots();
 }
 
 void Agent::PrepareJob(AttemptKey key) {

@@ -1,5 +1,6 @@
 #include "agent/prepare.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "agent/supervisor.h"
@@ -193,6 +194,19 @@ void Preparer::MakeSpare(const std::string& id) {
   (void)os::RemoveAll(partial);
   (void)os::MakeFolders(os::JoinPath(settings_.home, "spares"));
   if (snapshot::CopyTree(cached, partial, 1).ok()) (void)os::Rename(partial, spare);
+}
+
+void Preparer::DropOldSnapshots() {
+  constexpr size_t kKept = 64;
+  std::lock_guard lock(snapshot_mutex_);
+  std::string folder = os::JoinPath(settings_.home, "snapshots");
+  auto entries = os::ListFolder(folder);
+  if (!entries.ok() || entries->size() <= kKept) return;
+  std::vector<std::pair<int64_t, std::string>> by_age;
+  for (const os::DirEntry& entry : *entries)
+    if (auto stat = os::StatPath(os::JoinPath(folder, entry.name), false); stat.ok()) by_age.emplace_back(stat->ctime_ns, entry.name);
+  std::sort(by_age.begin(), by_age.end());
+  for (size_t i = 0; i + kKept < by_age.size(); ++i) (void)os::RemoveAll(os::JoinPath(folder, by_age[i].second));
 }
 
 Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const std::map<std::string, std::string>& environment) {

@@ -37,6 +37,8 @@ class Preparer {
 
   // Makes a spare working copy of a large snapshot while nothing runs, so that its next run starts at once.
   void MakeSpare(const std::string& snapshot);
+  // Keeps the 64 cached snapshots that came last. Call while nothing is prepared.
+  void DropOldSnapshots();
 
  private:
   Result<void> WorkingCopy(const std::string& snapshot, const std::string& folder);

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "os/cgroup.h"
 #include "os/file.h"
 #include "os/poll.h"
 #include "os/process.h"
@@ -105,6 +106,8 @@ class Supervisor {
     options.stdout_fd = options.stderr_fd = log_.get();
     options.new_group = true;
     options.die_with_parent = true;
+    group_ = os::Cgroup::Make(launch_.name);
+    if (group_) options.join_fd = group_->join().get();
     // First the record, then the script: whoever finds no record may start it without fear that it runs already.
     os::ProcessId self = os::Self();
     TRY_VOID(os::WriteFile(Path("supervisor.json"), Json::MakeObject({{"pid", self.pid}, {"started", self.started}}).Dump()));
@@ -179,6 +182,7 @@ class Supervisor {
     }
     if (kill_at_ && now >= *kill_at_) {
       killed_ = true;
+      if (group_) group_->Kill();
       for (int pid : os::Descendants()) os::SendSignal(pid, SIGKILL);
     }
   }
@@ -324,7 +328,10 @@ class Supervisor {
     exit.signal = ended_->signal;
     exit.timed_out = timed_out_;
     exit.message = failure_;
-    exit.out_of_memory = exit.signal == SIGKILL && !killed_ && os::OutOfMemoryKills() > memory_kills_;
+    // The group's own count where there is one, else the machine's.
+    auto counted = group_ ? group_->OutOfMemoryKills() : std::nullopt;
+    exit.out_of_memory = exit.signal == SIGKILL && !killed_ && (counted ? *counted > 0 : os::OutOfMemoryKills() > memory_kills_);
+    group_.reset();
     std::string text = model::ToJson(exit).Dump();
     // A full disk must not turn an ended script into one that never ends: space may come back. A folder that is gone was forgotten.
     while (!os::WriteFileAtomic(Path("exit.json"), text, 0644, false).ok() && os::Exists(folder_)) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -339,6 +346,7 @@ class Supervisor {
   int script_ = 0;
   Steady::time_point started_;
   uint64_t memory_kills_ = 0;
+  std::optional<os::Cgroup> group_;
   std::optional<os::WaitStatus> ended_;
   std::optional<Steady::time_point> kill_at_;
   bool stopped_ = false, timed_out_ = false, killed_ = false;

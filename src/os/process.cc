@@ -86,6 +86,7 @@ Result<int> Spawn(const SpawnOptions& options) {
   if (pid == 0) {
     // Shares memory with the parent until exec: system calls only.
     for (int s : {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(s, SIG_DFL);
+    if (options.join_fd >= 0 && ::write(options.join_fd, "0", 1) < 0) errno = 0;
     if (options.new_session) ::setsid();
     if (options.new_group) ::setpgid(0, 0);
     if (options.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);

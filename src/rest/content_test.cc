@@ -162,7 +162,7 @@ TEST_F(ContentTest, ASlowReaderGetsEverythingAndHoldsUpNobody) {
   // Reads nothing until told to.
   std::atomic<bool> go{false};
   std::string got;
-  bool ended = false;
+  std::atomic<bool> ended{false};
   std::jthread slow([&](std::stop_token stop) {
     http::Client client(ClientOf(reader_));
     (void)client.Events(
@@ -170,7 +170,7 @@ TEST_F(ContentTest, ASlowReaderGetsEverythingAndHoldsUpNobody) {
         [&](const http::Event& event) {
           while (!go && !stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
           if (event.event == "log") got += ParseJson(event.data)->GetString("data");
-          ended |= event.event == "end";
+          if (event.event == "end") ended = true;
           return true;
         },
         stop);
@@ -187,7 +187,7 @@ TEST_F(ContentTest, ASlowReaderGetsEverythingAndHoldsUpNobody) {
   End("r");
   ASSERT_TRUE(Eventually([&] { return fast.ended(); }));
   go = true;
-  ASSERT_TRUE(Eventually([&] { return ended; }));
+  ASSERT_TRUE(Eventually([&] { return ended.load(); }));
   slow.join();
   EXPECT_EQ(got.size(), all.size());
   EXPECT_EQ(got, all);
