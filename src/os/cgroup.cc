@@ -30,7 +30,7 @@ std::optional<Cgroup> Cgroup::Make(const std::string& name) {
   if (own.empty()) return std::nullopt;
   std::string path = StrCat(own, "/ferry-", name);
   if (::mkdir(path.c_str(), 0755) < 0) return std::nullopt;
-  auto join = Open(StrCat(path, "/cgroup.procs"), OpenMode::kAppend);
+  auto join = Open(path, OpenMode::kRead);
   if (!join.ok()) {
     ::rmdir(path.c_str());
     return std::nullopt;

@@ -19,7 +19,7 @@ class Cgroup {
   // Removes the group; what still runs in it is moved to nobody and must be gone before.
   ~Cgroup();
 
-  // What a child writes "0" to in order to join.
+  // The group's folder, for SpawnOptions::join_fd.
   const Fd& join() const { return join_; }
   // Ends every process in it at once.
   void Kill();

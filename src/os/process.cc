@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sched.h>
@@ -82,11 +83,19 @@ Result<int> Spawn(const SpawnOptions& options) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int pid = ::vfork();
+  // Born into the group: moving a process into one later makes it wait for the whole machine.
+  int pid = -1;
+  if (options.join_fd >= 0) {
+    clone_args args{};
+    args.flags = CLONE_INTO_CGROUP;
+    args.exit_signal = SIGCHLD;
+    args.cgroup = static_cast<uint64_t>(options.join_fd);
+    pid = static_cast<int>(::syscall(SYS_clone3, &args, sizeof args));
+  }
+  if (pid < 0) pid = ::vfork();
   if (pid == 0) {
     // Shares memory with the parent until exec: system calls only.
     for (int s : {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(s, SIG_DFL);
-    if (options.join_fd >= 0 && ::write(options.join_fd, "0", 1) < 0) errno = 0;
     if (options.new_session) ::setsid();
     if (options.new_group) ::setpgid(0, 0);
     if (options.die_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -23,7 +23,7 @@ struct SpawnOptions {
   bool new_session = false;       // setsid: survives this process's terminal and group
   bool die_with_parent = false;   // SIGKILL when the thread that spawned it ends
   bool new_group = false;
-  int join_fd = -1;               // a Cgroup's join(): the child is in it before it runs
+  int join_fd = -1;               // a Cgroup's join(): the child is born in it where the kernel can do that
 };
 // Starts a program. A program that cannot be executed is kNotFound "process.not_found" or kForbidden "process.denied".
 Result<int> Spawn(const SpawnOptions& options);
