@@ -37,12 +37,10 @@ int main(int argc, char** argv) {
   FERRY_CHECK(os::MakeFolders(argv[1]).ok());
   std::string path = os::JoinPath(argv[1], "store_bench.db");
   for (const char* suffix : {"", "-wal", "-shm"}) FERRY_CHECK(os::RemoveFile(path + suffix).ok());
-  std::vector<TableSpec> tables{{"run",
-                                 {{"experiment", ColumnType::kText, true},
-                                  {"created", ColumnType::kInt, true},
-                                  {"status", ColumnType::kText, true},
-                                  {"user", ColumnType::kText, true}},
-                                 {{"status", "created"}, {"experiment", "created"}}}};
+  std::vector<TableSpec> tables{
+      {"run",
+       {{"experiment", ColumnType::kText, true}, {"created", ColumnType::kInt, true}, {"status", ColumnType::kText, true}, {"user", ColumnType::kText, true}},
+       {{"status", "created"}, {"experiment", "created"}}}};
   {
     auto store = std::move(OpenSqliteStore(path, tables)).value();
     std::mt19937 random(1);
@@ -56,12 +54,13 @@ int main(int argc, char** argv) {
                                           {"parameter", "lr", static_cast<double>(random() % 100) / 1e4}};
         if (i % 10'000 == 0) attributes.push_back({"tag", "rare", "yes"});
         if (i < runs / 20) attributes.push_back({"tag", "old", "yes"});
-        changes.push_back(Put{"run",
-                              {StrCat("run_", 1'000'000 + (i * 7919) % 10'000'000), std::string(800, 'x'),
-                               {StrCat("experiment", random() % 50), 1'700'000'000'000'000 + i * 1'000'000, i % 50 ? "completed" : "failed",
-                                StrCat("user", random() % 30)}},
-                              {"tag", "metric.latest", "parameter"},
-                              attributes});
+        changes.push_back(
+            Put{"run",
+                {StrCat("run_", 1'000'000 + (i * 7919) % 10'000'000),
+                 std::string(800, 'x'),
+                 {StrCat("experiment", random() % 50), 1'700'000'000'000'000 + i * 1'000'000, i % 50 ? "completed" : "failed", StrCat("user", random() % 30)}},
+                {"tag", "metric.latest", "parameter"},
+                attributes});
         if (changes.size() == 1000 || i + 1 == runs) {
           FERRY_CHECK(store->Commit(changes).ok());
           changes.clear();
@@ -72,7 +71,8 @@ int main(int argc, char** argv) {
     std::vector<double> commits;
     for (int i = 0; i < 300; ++i)
       commits.push_back(Milliseconds([&] {
-        std::vector<Change> changes{Put{"run", {StrCat("single_", i), std::string(800, 'x'), {"e", int64_t{i}, "queued", "u"}}, {"tag"}, {{"tag", "single", "1"}}}};
+        std::vector<Change> changes{
+            Put{"run", {StrCat("single_", i), std::string(800, 'x'), {"e", int64_t{i}, "queued", "u"}}, {"tag"}, {{"tag", "single", "1"}}}};
         FERRY_CHECK(store->Commit(changes).ok());
       }));
     std::sort(commits.begin(), commits.end());
@@ -114,8 +114,10 @@ int main(int argc, char** argv) {
     size_t rows = 0;
     for (int i = 0; i < 21; ++i) {
       double ms = Milliseconds([&] { rows = store->Find(named.query)->documents.size(); });
-      if (i == 0) first = ms;
-      else warm.push_back(ms);
+      if (i == 0)
+        first = ms;
+      else
+        warm.push_back(ms);
     }
     std::sort(warm.begin(), warm.end());
     Query deep = named.query;

@@ -19,7 +19,9 @@ constexpr int kPoolThreads = 4;
 }  // namespace
 
 Agent::Agent(AgentSettings settings)
-    : settings_(std::move(settings)), preparer_({settings_.home, [this](const std::string& folder, const Launch& launch) { return StartSupervisor(folder, launch); }, settings_.sdk, [this] { return Server(); }}) {}
+    : settings_(std::move(settings)),
+      preparer_({settings_.home, [this](const std::string& folder, const Launch& launch) { return StartSupervisor(folder, launch); }, settings_.sdk,
+                 [this] { return Server(); }}) {}
 
 Agent::~Agent() = default;
 
@@ -168,25 +170,26 @@ void Agent::LinkLoop(std::stop_token stop) {
     http::ClientSettings server = Server();
     server.io_timeout = seconds(60);
     http::Client client(server);
-    auto ended = client.Events(StrCat("/api/v1/agent/commands?node=", EncodePercent(settings_.node), "&protocol=", model::kProtocol), "",
-                               [&](const http::Event& event) {
-                                 std::lock_guard lock(mutex_);
-                                 if (event.event == "open") {
-                                   linked_ = true;
-                                   welcomed_ = false;
-                                   backoff = milliseconds(20);
-                                   changed_.notify_all();
-                                 } else if (event.event == "message") {
-                                   auto json = ParseJson(event.data, "a message of the server");
-                                   auto message = json.ok() ? model::MessageFromJson(*json) : Result<model::AgentMessage>(json.error());
-                                   if (message.ok())
-                                     Do(core_.OnMessage(*message));
-                                   else
-                                     os::Log(os::Level::kWarning, "a message of the server could not be read", {{"error", message.error().message}});
-                                 }
-                                 return !stop_;
-                               },
-                               stop);
+    auto ended = client.Events(
+        StrCat("/api/v1/agent/commands?node=", EncodePercent(settings_.node), "&protocol=", model::kProtocol), "",
+        [&](const http::Event& event) {
+          std::lock_guard lock(mutex_);
+          if (event.event == "open") {
+            linked_ = true;
+            welcomed_ = false;
+            backoff = milliseconds(20);
+            changed_.notify_all();
+          } else if (event.event == "message") {
+            auto json = ParseJson(event.data, "a message of the server");
+            auto message = json.ok() ? model::MessageFromJson(*json) : Result<model::AgentMessage>(json.error());
+            if (message.ok())
+              Do(core_.OnMessage(*message));
+            else
+              os::Log(os::Level::kWarning, "a message of the server could not be read", {{"error", message.error().message}});
+          }
+          return !stop_;
+        },
+        stop);
     {
       std::lock_guard lock(mutex_);
       linked_ = welcomed_ = false;

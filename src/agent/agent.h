@@ -99,7 +99,7 @@ class Agent {
   std::condition_variable changed_;
   Core core_;
   std::map<model::AttemptKey, Work> works_;
-  bool linked_ = false;    // the command stream is open
+  bool linked_ = false;  // the command stream is open
   bool welcomed_ = false;
   bool dirty_ = false;
   bool stop_ = false;

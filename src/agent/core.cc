@@ -8,9 +8,7 @@ using model::AgentEvent;
 using model::AttemptKey;
 
 namespace {
-bool IsLast(const model::AttemptInput& input) {
-  return std::holds_alternative<model::Collected>(input) || std::holds_alternative<model::PrepareFailed>(input);
-}
+bool IsLast(const model::AttemptInput& input) { return std::holds_alternative<model::Collected>(input) || std::holds_alternative<model::PrepareFailed>(input); }
 }  // namespace
 
 void Core::Say(const AttemptKey&, State& state, model::AttemptInput input) { state.pending.push_back(std::move(input)); }

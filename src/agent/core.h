@@ -36,8 +36,8 @@ using Action = std::variant<Keep, Prepare, Kill, Collect, Remove>;
 // What is on the disk of an attempt when an agent begins.
 struct Remains {
   model::Assign assign;
-  bool launched = false;             // a supervisor was started
-  std::optional<model::Exit> exit;   // the supervisor's record
+  bool launched = false;            // a supervisor was started
+  std::optional<model::Exit> exit;  // the supervisor's record
   std::optional<model::PrepareFailed> failed;
   bool stop = false;
 };

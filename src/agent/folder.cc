@@ -7,8 +7,7 @@
 
 namespace ferry::agent {
 
-AttemptFolder::AttemptFolder(const std::string& home, const model::AttemptKey& key)
-    : name_(key.Name()), path_(StrCat(home, "/attempts/", key.Name())) {}
+AttemptFolder::AttemptFolder(const std::string& home, const model::AttemptKey& key) : name_(key.Name()), path_(StrCat(home, "/attempts/", key.Name())) {}
 
 std::string AttemptFolder::Path(std::string_view name) const { return os::JoinPath(path_, name); }
 
@@ -18,7 +17,8 @@ Result<void> AttemptFolder::Keep(const model::Assign& assign) const {
 }
 
 void AttemptFolder::NoteFailed(const model::PrepareFailed& failure) const {
-  (void)os::WriteFileAtomic(Path("failed.json"), Json::MakeObject({{"reason", model::Describe(failure.reason).name}, {"detail", failure.detail}}).Dump(), 0600, false);
+  (void)os::WriteFileAtomic(Path("failed.json"), Json::MakeObject({{"reason", model::Describe(failure.reason).name}, {"detail", failure.detail}}).Dump(), 0600,
+                            false);
 }
 
 void AttemptFolder::NoteStop() const { (void)os::WriteFileAtomic(Path("stop"), "", 0600, false); }
@@ -77,7 +77,8 @@ std::vector<Remains> ReadRemains(const std::string& home) {
     remains.exit = attempt.ReadExit();
     remains.stop = os::Exists(attempt.Path("stop"));
     if (auto failed = ReadJson(attempt.Path("failed.json")))
-      remains.failed = model::PrepareFailed{model::ReasonFromName(failed->GetString("reason")).value_or(model::EndReason::kPreparationFailed), failed->GetString("detail")};
+      remains.failed =
+          model::PrepareFailed{model::ReasonFromName(failed->GetString("reason")).value_or(model::EndReason::kPreparationFailed), failed->GetString("detail")};
     all.push_back(std::move(remains));
   }
   return all;

@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "agent/agent.h"
+#include "agent/nursery.h"
 #include "agent/sampler.h"
 #include "agent/sdk.h"
-#include "agent/nursery.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "os/log.h"
@@ -43,14 +43,22 @@ int RunAgent(const std::vector<std::string>& words) {
   for (size_t i = 0; i < words.size(); i += 2) {
     if (i + 1 >= words.size()) return Fail(MakeError(Code::kInvalid, "agent.usage", StrCat(words[i], " needs a value")));
     const std::string &name = words[i], &value = words[i + 1];
-    if (name == "--home") settings.home = value;
-    else if (name == "--url") settings.url = value;
-    else if (name == "--url-file") settings.url_file = value;
-    else if (name == "--token-file") token_file = value;
-    else if (name == "--node") settings.node = value;
-    else if (name == "--target") settings.target = value;
-    else if (name == "--slots") settings.slots = static_cast<int>(ParseInt(value).value_or(0));
-    else return Fail(MakeError(Code::kInvalid, "agent.usage", StrCat("unknown option ", name)));
+    if (name == "--home")
+      settings.home = value;
+    else if (name == "--url")
+      settings.url = value;
+    else if (name == "--url-file")
+      settings.url_file = value;
+    else if (name == "--token-file")
+      token_file = value;
+    else if (name == "--node")
+      settings.node = value;
+    else if (name == "--target")
+      settings.target = value;
+    else if (name == "--slots")
+      settings.slots = static_cast<int>(ParseInt(value).value_or(0));
+    else
+      return Fail(MakeError(Code::kInvalid, "agent.usage", StrCat("unknown option ", name)));
   }
   if (settings.home.empty() || token_file.empty() || (settings.url.empty() && settings.url_file.empty()) || settings.slots < 1) {
     std::fputs(kUsage, stderr);

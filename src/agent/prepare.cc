@@ -151,7 +151,8 @@ Result<std::string> Preparer::CachedCopy(const std::string& id) {
     TRY(http::Reply packed, client.Do(fetch));
     if (packed.status != 200) return http::ErrorFromReply(packed);
     TRY_VOID(parser.Finish());
-    if (arrived != small.size()) return MakeError(Code::kInternal, "snapshot.incomplete", StrCat(arrived, " of ", small.size(), " files of the snapshot arrived"));
+    if (arrived != small.size())
+      return MakeError(Code::kInternal, "snapshot.incomplete", StrCat(arrived, " of ", small.size(), " files of the snapshot arrived"));
   }
   TRY_VOID(os::Rename(partial, cached));
   return cached;
@@ -224,7 +225,8 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
   }
   if (!found)
     return MakeError(Code::kNotFound, "interpreter.not_found",
-                     wanted.empty() ? StrCat("there is neither 'python' nor 'python3' on the node's PATH (", path, ")") : StrCat("the interpreter '", wanted, "' is not there or cannot be executed on this node"));
+                     wanted.empty() ? StrCat("there is neither 'python' nor 'python3' on the node's PATH (", path, ")")
+                                    : StrCat("the interpreter '", wanted, "' is not there or cannot be executed on this node"));
   // A version manager's shim is asked once what it stands for.
   auto said = os::RunProgram({*found, "-c", "import sys; print(sys.executable); print('%d.%d.%d' % sys.version_info[:3])"}, std::chrono::seconds(30));
   if (!said.ok()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python: ", said.error().message));
@@ -241,7 +243,9 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
 std::map<std::string, std::string> Preparer::EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder) const {
   std::map<std::string, std::string> env = InheritedEnvironment();
   std::string url = settings_.server().base;
-  auto scope = [&](std::string_view kind) { return StrCat("/subscriptions/ferry/resourceGroups/ferry/providers/Microsoft.MachineLearningServices/workspaces/", assign.workspace, kind); };
+  auto scope = [&](std::string_view kind) {
+    return StrCat("/subscriptions/ferry/resourceGroups/ferry/providers/Microsoft.MachineLearningServices/workspaces/", assign.workspace, kind);
+  };
   env["AZUREML_RUN_ID"] = assign.key.run;
   env["AZUREML_RUN_TOKEN"] = assign.token;
   env["AZUREML_RUN_TOKEN_EXPIRY"] = StrCat(Now().micros / 1'000'000 + 30LL * 86400);
@@ -302,7 +306,8 @@ std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, cons
   launch.gpus = assign.gpus;
   if (!spec.script.empty()) {
     auto stat = os::StatPath(os::JoinPath(work, spec.script));
-    if (!stat.ok() || stat->type != os::FileType::kFile) return PrepareFailed{EndReason::kPreparationFailed, StrCat("script '", spec.script, "' is not in the snapshot")};
+    if (!stat.ok() || stat->type != os::FileType::kFile)
+      return PrepareFailed{EndReason::kPreparationFailed, StrCat("script '", spec.script, "' is not in the snapshot")};
     auto interpreter = FindInterpreter(spec.interpreter, environment);
     if (!interpreter.ok()) return failed(interpreter.error());
     launch.argv = {interpreter->path, spec.script};

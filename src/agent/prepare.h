@@ -26,7 +26,7 @@ class Preparer {
   struct Settings {
     std::string home;
     std::function<Result<void>(const std::string& folder, const Launch& launch)> launch;  // starts a supervisor
-    std::string sdk;      // folder put in front of PYTHONPATH; empty: none
+    std::string sdk;                                                                      // folder put in front of PYTHONPATH; empty: none
     std::function<http::ClientSettings()> server;
   };
   explicit Preparer(Settings settings) : settings_(std::move(settings)) {}

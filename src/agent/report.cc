@@ -113,7 +113,8 @@ Agent::Report Agent::BuildReport() {
       if (size_t count = work.artifacts.size()) {
         report.artifacts[key] = count;
         for (const Collected& file : work.artifacts)
-          artifacts.Push(Json::MakeObject({{"run", key.run}, {"attempt", key.attempt}, {"path", file.path}, {"digest", file.digest.Hex()}, {"size", file.size}}));
+          artifacts.Push(
+              Json::MakeObject({{"run", key.run}, {"attempt", key.attempt}, {"path", file.path}, {"digest", file.digest.Hex()}, {"size", file.size}}));
       }
       if (all && work.collecting && work.outputs_done && !work.said_collected) {
         work.said_collected = true;
@@ -162,7 +163,8 @@ bool Agent::SendReport(http::Client& client, std::stop_token stop) {
   }
   for (auto& [key, count] : report.artifacts)
     if (auto it = works_.find(key); it != works_.end())
-      it->second.artifacts.erase(it->second.artifacts.begin(), it->second.artifacts.begin() + static_cast<ptrdiff_t>(std::min(count, it->second.artifacts.size())));
+      it->second.artifacts.erase(it->second.artifacts.begin(),
+                                 it->second.artifacts.begin() + static_cast<ptrdiff_t>(std::min(count, it->second.artifacts.size())));
   Do(core_.OnAnswered(report.events));
   // So that a new agent does not send gigabytes again; what it says twice is dropped by the server.
   for (const AttemptKey& key : moved) {

@@ -53,8 +53,8 @@ std::string Sampler::SampleLines() {
   add("disk_written_bytes", static_cast<double>(usage.written_bytes));
   add("processes", usage.processes);
   if (!gpus_.empty()) {
-    auto text = os::RunProgram({"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,power.draw", "--format=csv,noheader,nounits"},
-                               std::chrono::seconds(5));
+    auto text =
+        os::RunProgram({"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,power.draw", "--format=csv,noheader,nounits"}, std::chrono::seconds(5));
     if (text.ok())
       for (std::string_view line : Split(*text, '\n')) {
         auto fields = Split(line, ',');

@@ -24,9 +24,9 @@ struct Launch {
   std::string name;  // the attempt's; every process of it carries FERRY_ATTEMPT=name
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // on top of InheritedEnvironment()
-  std::string folder;  // working directory
-  std::string token;   // what the script must show to log
-  std::string first_line;  // written to the log before the script starts; may be empty
+  std::string folder;                              // working directory
+  std::string token;                               // what the script must show to log
+  std::string first_line;                          // written to the log before the script starts; may be empty
   int64_t max_duration_seconds = 0;
   int64_t stop_grace_seconds = 10;  // between SIGTERM and SIGKILL
   int64_t sample_seconds = 10;      // between samples of what the script uses; 0: none

@@ -218,7 +218,8 @@ TEST_F(SupervisorTest, MaxDuration) {
 
 TEST_F(SupervisorTest, NobodyIsLeftBehind) {
   // Forked twice, with a session of its own, ignoring SIGTERM: as a daemon does it.
-  model::Exit exit = RunIt(Script("(setsid sh -c 'trap \"\" TERM; echo $$ > daemon; while :; do sleep 0.05; done' &) ; while [ ! -s daemon ]; do sleep 0.01; done; exit 4"));
+  model::Exit exit =
+      RunIt(Script("(setsid sh -c 'trap \"\" TERM; echo $$ > daemon; while :; do sleep 0.05; done' &) ; while [ ! -s daemon ]; do sleep 0.01; done; exit 4"));
   EXPECT_EQ(exit.code, 4) << "the script's own status, whatever its children do";
   int daemon = std::stoi(Read(folder_ / "work/daemon"));
   EXPECT_NE(::kill(daemon, 0), 0) << "the daemon lives";

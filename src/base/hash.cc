@@ -57,8 +57,7 @@ Digest HashBytes(std::string_view bytes) {
 
 std::string HmacHex(std::string_view key, std::string_view text) {
   Digest digest;
-  HMAC(Algorithm(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-       digest.bytes.data(), nullptr);
+  HMAC(Algorithm(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.bytes.data(), nullptr);
   return digest.Hex();
 }
 
@@ -68,8 +67,6 @@ std::string RandomHex(size_t count) {
   return ToHex(bytes);
 }
 
-bool EqualConstantTime(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
+bool EqualConstantTime(std::string_view a, std::string_view b) { return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
 
 }  // namespace ferry

@@ -65,8 +65,7 @@ double Json::GetDouble(std::string_view key, double other) const {
   const Json* v = Find(key);
   if (!v) return other;
   if (v->is_number()) return v->as_double();
-  if (v->is_string() && (v->as_string() == "NaN" || v->as_string() == "Infinity" || v->as_string() == "-Infinity"))
-    return v->as_double();
+  if (v->is_string() && (v->as_string() == "NaN" || v->as_string() == "Infinity" || v->as_string() == "-Infinity")) return v->as_double();
   return other;
 }
 bool Json::GetBool(std::string_view key, bool other) const {
@@ -270,8 +269,7 @@ class Parser {
     }
     std::string found = failed_at_ >= text_.size() ? std::string("its end") : StrCat("'", Printable(text_[failed_at_]), "'");
     return MakeError(Code::kInvalid, "json.malformed",
-                     StrCat(what_, " is not valid JSON: line ", line, ", column ", column, ": expected ", expected_,
-                            ", found ", found),
+                     StrCat(what_, " is not valid JSON: line ", line, ", column ", column, ": expected ", expected_, ", found ", found),
                      StrCat(line, ":", column));
   }
 
@@ -414,7 +412,9 @@ class Parser {
       if (at_ >= text_.size()) return Expect("an escape");
       char c = text_[at_++];
       switch (c) {
-        case '"': case '\\': case '/': out += c; break;
+        case '"':
+        case '\\':
+        case '/': out += c; break;
         case 'b': out += '\b'; break;
         case 'f': out += '\f'; break;
         case 'n': out += '\n'; break;
@@ -495,8 +495,6 @@ class Parser {
 
 }  // namespace
 
-Result<Json> ParseJson(std::string_view text, std::string_view what, int max_depth) {
-  return Parser(text, what, max_depth).Document();
-}
+Result<Json> ParseJson(std::string_view text, std::string_view what, int max_depth) { return Parser(text, what, max_depth).Document(); }
 
 }  // namespace ferry

@@ -24,22 +24,22 @@ class Json {
   using Object = std::vector<Member>;
 
   Json() = default;
-  Json(std::nullptr_t) {}                                      // NOLINT(google-explicit-constructor)
-  Json(bool v) : value_(v) {}                                  // NOLINT
-  Json(int v) : value_(static_cast<int64_t>(v)) {}             // NOLINT
-  Json(unsigned v) : value_(static_cast<int64_t>(v)) {}        // NOLINT
-  Json(long v) : value_(static_cast<int64_t>(v)) {}            // NOLINT
-  Json(long long v) : value_(static_cast<int64_t>(v)) {}       // NOLINT
-  Json(unsigned long v) : value_(static_cast<int64_t>(v)) {}   // NOLINT
+  Json(std::nullptr_t) {}                                          // NOLINT(google-explicit-constructor)
+  Json(bool v) : value_(v) {}                                      // NOLINT
+  Json(int v) : value_(static_cast<int64_t>(v)) {}                 // NOLINT
+  Json(unsigned v) : value_(static_cast<int64_t>(v)) {}            // NOLINT
+  Json(long v) : value_(static_cast<int64_t>(v)) {}                // NOLINT
+  Json(long long v) : value_(static_cast<int64_t>(v)) {}           // NOLINT
+  Json(unsigned long v) : value_(static_cast<int64_t>(v)) {}       // NOLINT
   Json(unsigned long long v) : value_(static_cast<int64_t>(v)) {}  // NOLINT
-  Json(double v) : value_(v) {}                                // NOLINT
-  Json(const char* v) : value_(std::string(v)) {}              // NOLINT
-  Json(std::string v) : value_(std::move(v)) {}                // NOLINT
-  Json(std::string_view v) : value_(std::string(v)) {}         // NOLINT
-  Json(Array v) : value_(std::move(v)) {}                      // NOLINT
-  Json(Object v) : value_(std::move(v)) {}                     // NOLINT
-  Json(const std::vector<std::string>& v);                     // NOLINT
-  Json(const std::map<std::string, std::string>& v);           // NOLINT
+  Json(double v) : value_(v) {}                                    // NOLINT
+  Json(const char* v) : value_(std::string(v)) {}                  // NOLINT
+  Json(std::string v) : value_(std::move(v)) {}                    // NOLINT
+  Json(std::string_view v) : value_(std::string(v)) {}             // NOLINT
+  Json(Array v) : value_(std::move(v)) {}                          // NOLINT
+  Json(Object v) : value_(std::move(v)) {}                         // NOLINT
+  Json(const std::vector<std::string>& v);                         // NOLINT
+  Json(const std::map<std::string, std::string>& v);               // NOLINT
 
   static Json MakeArray() { return Json(Array{}); }
   static Json MakeObject(std::initializer_list<Member> members = {}) { return Json(Object(members)); }

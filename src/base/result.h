@@ -57,7 +57,7 @@ inline Error MakeError(Code code, std::string slug, std::string message, std::st
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
@@ -104,20 +104,19 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace ferry
 
-#define FERRY_CHECK(condition) \
-  do {                         \
+#define FERRY_CHECK(condition)                                              \
+  do {                                                                      \
     if (!(condition)) ::ferry::CheckFailed(#condition, __FILE__, __LINE__); \
   } while (0)
 
 #define FERRY_CONCAT_INNER(a, b) a##b
 #define FERRY_CONCAT(a, b) FERRY_CONCAT_INNER(a, b)
 // TRY(auto x, F()) binds x to F()'s value or returns its error. TRY_VOID(F()) returns F()'s error.
-#define TRY(declaration, expression)                                            \
-  auto FERRY_CONCAT(try_result_, __LINE__) = (expression);                      \
-  if (!FERRY_CONCAT(try_result_, __LINE__).ok())                                \
-    return FERRY_CONCAT(try_result_, __LINE__).error();                         \
+#define TRY(declaration, expression)                                                                 \
+  auto FERRY_CONCAT(try_result_, __LINE__) = (expression);                                           \
+  if (!FERRY_CONCAT(try_result_, __LINE__).ok()) return FERRY_CONCAT(try_result_, __LINE__).error(); \
   declaration = std::move(FERRY_CONCAT(try_result_, __LINE__)).value()
-#define TRY_VOID(expression)                                                    \
-  do {                                                                          \
+#define TRY_VOID(expression)                                                         \
+  do {                                                                               \
     if (auto try_result = (expression); !try_result.ok()) return try_result.error(); \
   } while (0)

@@ -16,15 +16,9 @@ inline void Append(std::string& out, const char* v) { out.append(v); }
 inline void Append(std::string& out, char v) { out.push_back(v); }
 void AppendDouble(std::string& out, double v);
 template <typename T>
-  requires(std::is_integral_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, bool>)
-void Append(std::string& out, T v) {
-  out += std::to_string(v);
-}
+requires(std::is_integral_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, bool>) void Append(std::string& out, T v) { out += std::to_string(v); }
 template <typename T>
-  requires(std::is_same_v<T, bool>)
-void Append(std::string& out, T v) {
-  out += v ? "true" : "false";
-}
+requires(std::is_same_v<T, bool>) void Append(std::string& out, T v) { out += v ? "true" : "false"; }
 inline void Append(std::string& out, double v) { AppendDouble(out, v); }
 }  // namespace text_internal
 

@@ -5,9 +5,7 @@
 
 namespace ferry {
 
-Time Now() {
-  return {std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count()};
-}
+Time Now() { return {std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count()}; }
 
 std::string FormatTime(Time time) {
   if (!time) return {};
@@ -21,8 +19,8 @@ std::string FormatTime(Time time) {
   std::tm tm{};
   gmtime_r(&t, &tm);
   char buffer[64];
-  std::snprintf(buffer, sizeof buffer, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", tm.tm_year + 1900, tm.tm_mon + 1,
-                tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, static_cast<int>(fraction));
+  std::snprintf(buffer, sizeof buffer, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                static_cast<int>(fraction));
   return buffer;
 }
 
@@ -78,8 +76,7 @@ std::string FormatDuration(Duration duration) {
   else if (s < 3600)
     std::snprintf(buffer, sizeof buffer, "%lld m %02lld s", static_cast<long long>(s / 60), static_cast<long long>(s % 60));
   else
-    std::snprintf(buffer, sizeof buffer, "%lld h %02lld m", static_cast<long long>(s / 3600),
-                  static_cast<long long>(s / 60 % 60));
+    std::snprintf(buffer, sizeof buffer, "%lld h %02lld m", static_cast<long long>(s / 3600), static_cast<long long>(s / 60 % 60));
   return buffer;
 }
 

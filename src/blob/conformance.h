@@ -56,8 +56,7 @@ inline std::string PackOf(const std::vector<std::string>& blobs) {
 
 inline Result<size_t> Upload(BlobStore& store, std::string_view pack, size_t cut = SIZE_MAX) {
   TRY(auto sink, store.AddPack());
-  for (size_t at = 0; at < pack.size(); at += std::min(cut, pack.size() - at))
-    TRY_VOID(sink->Write(pack.substr(at, cut)));
+  for (size_t at = 0; at < pack.size(); at += std::min(cut, pack.size() - at)) TRY_VOID(sink->Write(pack.substr(at, cut)));
   return sink->Finish();
 }
 
@@ -354,8 +353,7 @@ TEST_P(BlobConformance, KilledInTheMiddleOfUploads) {
   std::mt19937_64 random(static_cast<uint64_t>(::getpid()));
   auto batch = [](uint64_t round, uint64_t n) {
     std::vector<std::string> blobs;
-    for (uint64_t i = 0; i < 20; ++i)
-      blobs.push_back(SomeBytes(round * 100'000 + n * 100 + i, n % 8 == 7 ? 400'000 : 3000));
+    for (uint64_t i = 0; i < 20; ++i) blobs.push_back(SomeBytes(round * 100'000 + n * 100 + i, n % 8 == 7 ? 400'000 : 3000));
     return blobs;
   };
   uint64_t acknowledged = 0;
@@ -393,8 +391,7 @@ TEST_P(BlobConformance, KilledInTheMiddleOfUploads) {
     ::close(ends[0]);
     EXPECT_EQ(Upload(*store_, PackOf({SomeBytes(round, 77)})).value(), 1u);
   }
-  std::printf("[          ] %llu uploads were acknowledged before a kill\n",
-              static_cast<unsigned long long>(acknowledged));
+  std::printf("[          ] %llu uploads were acknowledged before a kill\n", static_cast<unsigned long long>(acknowledged));
 }
 
 }  // namespace ferry::blob

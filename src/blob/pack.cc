@@ -71,8 +71,7 @@ Result<RecordHead> ReadRecordHead(std::string_view bytes) {
   std::memcpy(head.digest.bytes.data(), bytes.data(), head.digest.bytes.size());
   head.stored = GetU32(bytes.data() + 32);
   head.raw = GetU32(bytes.data() + 36);
-  if (head.raw > kMaxPacked || head.stored > head.raw || (head.stored == 0) != (head.raw == 0))
-    return Corrupt("a record of the pack states impossible sizes");
+  if (head.raw > kMaxPacked || head.stored > head.raw || (head.stored == 0) != (head.raw == 0)) return Corrupt("a record of the pack states impossible sizes");
   return head;
 }
 
@@ -84,8 +83,7 @@ Result<std::string_view> UnpackRecord(const RecordHead& head, std::string_view s
     if (ZSTD_isError(n) || n != head.raw) return Corrupt(StrCat("blob ", head.digest.Hex(), " does not decompress"));
     raw = std::string_view(buffer.data(), head.raw);
   }
-  if (HashBytes(raw) != head.digest)
-    return Corrupt(StrCat("blob ", head.digest.Hex(), " has another hash than it claims"));
+  if (HashBytes(raw) != head.digest) return Corrupt(StrCat("blob ", head.digest.Hex(), " has another hash than it claims"));
   return raw;
 }
 

@@ -29,8 +29,7 @@ TEST(Pack, CompressesOnlyWhatShrinks) {
   EXPECT_EQ(head->raw, 10'000u);
   EXPECT_EQ(head->stored, record.size() - kRecordHead);
   std::string buffer;
-  EXPECT_EQ(UnpackRecord(*head, std::string_view(record).substr(kRecordHead), buffer).value(),
-            std::string(10'000, 'x'));
+  EXPECT_EQ(UnpackRecord(*head, std::string_view(record).substr(kRecordHead), buffer).value(), std::string(10'000, 'x'));
 }
 
 TEST(Pack, ParserDeliversRecordsAsTheyWere) {
@@ -51,8 +50,7 @@ TEST(Pack, ParserDeliversRecordsAsTheyWere) {
       seen[digest] = record;
       return {};
     });
-    for (size_t at = 0; at < pack.size(); at += cut)
-      ASSERT_TRUE(parser.Write(std::string_view(pack).substr(at, cut)).ok());
+    for (size_t at = 0; at < pack.size(); at += cut) ASSERT_TRUE(parser.Write(std::string_view(pack).substr(at, cut)).ok());
     EXPECT_TRUE(parser.Finish().ok());
     EXPECT_EQ(seen, records);
   }
@@ -68,9 +66,7 @@ TEST(Pack, FailuresStay) {
   EXPECT_FALSE(foreign.Finish().ok());
   std::string pack(kPackMagic);
   AppendRecord(pack, HashBytes("x"), "x");
-  PackParser refused([](const Digest&, std::string_view, std::string_view) -> Result<void> {
-    return MakeError(Code::kExhausted, "file.disk_full", "full");
-  });
+  PackParser refused([](const Digest&, std::string_view, std::string_view) -> Result<void> { return MakeError(Code::kExhausted, "file.disk_full", "full"); });
   EXPECT_EQ(refused.Write(pack).error().code, Code::kExhausted);
   EXPECT_FALSE(refused.Finish().ok());
 }

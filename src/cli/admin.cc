@@ -23,7 +23,8 @@ const Columns& ExperimentColumns() {
 }
 
 const Columns& WorkspaceColumns() {
-  static const Columns columns = {{"WORKSPACE", "name", Style::kPlain, Align::kLeft, true}, {"CREATED", "created", Style::kAgo}, {"DESCRIPTION", "description"}};
+  static const Columns columns = {
+      {"WORKSPACE", "name", Style::kPlain, Align::kLeft, true}, {"CREATED", "created", Style::kAgo}, {"DESCRIPTION", "description"}};
   return columns;
 }
 
@@ -90,7 +91,8 @@ Result<int> ShowWorkspace(Context& context) {
 
 Result<int> AddUser(Context& context) {
   TRY(Session * session, context.Server());
-  TRY(Json answer, session->Send("POST", "/api/v1/users", Json::MakeObject({{"name", context.arguments.Get("NAME")}, {"role", context.arguments.Get("role")}})));
+  TRY(Json answer,
+      session->Send("POST", "/api/v1/users", Json::MakeObject({{"name", context.arguments.Get("NAME")}, {"role", context.arguments.Get("role")}})));
   return context.Show(answer, &UserColumns());
 }
 
@@ -120,8 +122,12 @@ Result<int> CreateToken(Context& context) {
 }
 
 Result<int> ListTokens(Context& context) {
-  static const Columns columns = {{"TOKEN", "id", Style::kPlain, Align::kLeft, true}, {"USER", "user"},         {"LABEL", "label"},
-                                  {"CREATED", "created", Style::kAgo},                {"EXPIRES", "expires", Style::kAgo}, {"REVOKED", "revoked", Style::kAgo}};
+  static const Columns columns = {{"TOKEN", "id", Style::kPlain, Align::kLeft, true},
+                                  {"USER", "user"},
+                                  {"LABEL", "label"},
+                                  {"CREATED", "created", Style::kAgo},
+                                  {"EXPIRES", "expires", Style::kAgo},
+                                  {"REVOKED", "revoked", Style::kAgo}};
   return ShowList(context, "tokens", columns);
 }
 
@@ -133,9 +139,12 @@ Result<int> RevokeToken(Context& context) {
 }
 
 Result<int> ListNodes(Context& context) {
-  static const Columns columns = {{"NODE", "name", Style::kPlain, Align::kLeft, true}, {"TARGET", "target"},
-                                  {"CONNECTED", "connected"},                          {"SEEN", "last_seen", Style::kAgo},
-                                  {"SLOTS", "slots", Style::kPlain, Align::kRight},    {"GPUS", "gpus", Style::kPlain, Align::kRight},
+  static const Columns columns = {{"NODE", "name", Style::kPlain, Align::kLeft, true},
+                                  {"TARGET", "target"},
+                                  {"CONNECTED", "connected"},
+                                  {"SEEN", "last_seen", Style::kAgo},
+                                  {"SLOTS", "slots", Style::kPlain, Align::kRight},
+                                  {"GPUS", "gpus", Style::kPlain, Align::kRight},
                                   {"RUNNING", "running", Style::kPlain, Align::kRight}};
   return ShowList(context, "nodes", columns);
 }

@@ -74,8 +74,7 @@ std::string Suggest(std::string_view word, const std::vector<std::string>& known
 // Reads options and positionals behind the words of a command.
 class Parser {
  public:
-  Parser(Arguments& out, std::vector<const Option*> options, const Command* command)
-      : out_(out), options_(std::move(options)), command_(command) {}
+  Parser(Arguments& out, std::vector<const Option*> options, const Command* command) : out_(out), options_(std::move(options)), command_(command) {}
 
   // One word that begins with a dash. `next` is the word behind it, taken when it is the value.
   Result<bool> TakeOption(const std::string& word, const std::string* next) {
@@ -129,8 +128,7 @@ class Parser {
   }
 
   Result<void> TakePositional(const std::string& word) {
-    if (at_ >= command_->positionals.size())
-      return Wrong("extra", StrCat("'", word, "' is one word too many for ", command_->path), Where());
+    if (at_ >= command_->positionals.size()) return Wrong("extra", StrCat("'", word, "' is one word too many for ", command_->path), Where());
     const Positional& positional = command_->positionals[at_++];
     if (!positional.choices.empty() && std::none_of(positional.choices.begin(), positional.choices.end(), [&](const char* c) { return word == c; }))
       return Wrong("value", StrCat(positional.name, " is '", word, "'; expected one of ", JoinChoices(positional.choices)), Where());
@@ -138,16 +136,13 @@ class Parser {
       out_.Replace(positional.name, word);
       return {};
     }
-    if (out_.Has(positional.fills))
-      return Wrong("extra", StrCat("'", word, "' is one word too many: --", positional.fills, " is given already"), Where());
+    if (out_.Has(positional.fills)) return Wrong("extra", StrCat("'", word, "' is one word too many: --", positional.fills, " is given already"), Where());
     return Store(*FindLong(options_, positional.fills), positional.name, word);
   }
 
   bool AtRemainder() const { return command_ && at_ < command_->positionals.size() && command_->positionals[at_].remainder; }
   // Whether the positional to come is followed by a remainder: its own word ends the options.
-  bool BeforeRemainder() const {
-    return command_ && at_ + 1 < command_->positionals.size() && command_->positionals[at_ + 1].remainder;
-  }
+  bool BeforeRemainder() const { return command_ && at_ + 1 < command_->positionals.size() && command_->positionals[at_ + 1].remainder; }
 
   Result<void> Finish() {
     for (const Option* option : options_)
@@ -222,7 +217,11 @@ const std::vector<Option>& SharedOptions() {
       {.name = "path", .value = "FOLDER", .help = "where .azureml/config.json is looked for, upward", .other = "."},
       {.name = "resource-group", .letter = 'g', .value = "NAME", .help = "accepted and not used", .hidden = true},
       {.name = "subscription-id", .value = "ID", .help = "accepted and not used", .alias = "subscription", .hidden = true},
-      {.name = "output", .letter = 'o', .value = "FORMAT", .help = "how the result is printed", .other = "table",
+      {.name = "output",
+       .letter = 'o',
+       .value = "FORMAT",
+       .help = "how the result is printed",
+       .other = "table",
        .choices = {"table", "json", "jsonc", "tsv", "yaml", "yamlc", "none"}},
       {.name = "query", .value = "JMESPATH", .help = "print only what this expression selects of the result"},
       {.name = "only-show-errors", .help = "no notes, no progress"},
@@ -249,7 +248,8 @@ std::vector<const Option*> OptionsOf(const Command& command) {
     if (workspace && command.reach != Reach::kWorkspace) continue;
     if (output && command.reach == Reach::kNone) continue;
     // A command's own meaning of a name or letter wins.
-    if (std::any_of(all.begin(), all.begin() + static_cast<long>(own), [&](const Option* o) { return name == o->name || (option.letter && o->letter == option.letter); }))
+    if (std::any_of(all.begin(), all.begin() + static_cast<long>(own),
+                    [&](const Option* o) { return name == o->name || (option.letter && o->letter == option.letter); }))
       continue;
     all.push_back(&option);
   }

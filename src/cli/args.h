@@ -21,20 +21,20 @@ struct Option {
   char letter = 0;              // the short name, 0: none
   const char* value = nullptr;  // what the value is called in help; null: a flag
   const char* help = "";
-  const char* other = nullptr;  // the value when none is given
-  const char* alias = nullptr;  // a second long name
+  const char* other = nullptr;            // the value when none is given
+  const char* alias = nullptr;            // a second long name
   std::vector<const char*> choices = {};  // the only values taken; empty: any
-  bool repeatable = false;      // may be given several times; otherwise the last one counts
+  bool repeatable = false;                // may be given several times; otherwise the last one counts
   bool required = false;
-  bool number = false;          // a whole number from 0
-  bool hidden = false;          // taken, and left out of help
+  bool number = false;  // a whole number from 0
+  bool hidden = false;  // taken, and left out of help
 };
 
 // A word without dashes.
 struct Positional {
-  const char* name;              // as help shows it: "SCRIPT"
+  const char* name;  // as help shows it: "SCRIPT"
   const char* help = "";
-  const char* fills = nullptr;   // the option this stands for: `show RUN` is `show --run RUN`
+  const char* fills = nullptr;  // the option this stands for: `show RUN` is `show --run RUN`
   bool required = false;
   // Everything from here on, options included, belongs to this.
   bool remainder = false;
@@ -57,7 +57,7 @@ struct Command {
   std::vector<Option> options = {};
   std::vector<Positional> positionals = {};
   Result<int> (*handler)(Context& context) = nullptr;  // returns the exit status
-  const char* detail = "";  // further paragraphs of its help
+  const char* detail = "";                             // further paragraphs of its help
   bool hidden = false;
   // The words behind the path are not looked at here.
   bool raw = false;
@@ -80,7 +80,7 @@ class Arguments {
   const Command* command = nullptr;  // null: the help of `group` was asked for
   std::string group;                 // the words of the command or group
   bool help = false;
-  std::vector<std::string> rest;     // what a remainder or raw command took
+  std::vector<std::string> rest;  // what a remainder or raw command took
 
   bool Has(std::string_view option) const { return given_.find(option) != given_.end(); }
   // The value given, or the table's default, or "".

@@ -147,13 +147,19 @@ TEST(Args, TableIsSound) {
     std::set<char> letters;
     for (const Option* option : OptionsOf(command)) {
       EXPECT_TRUE(names.insert(option->name).second) << command.path << " --" << option->name;
-      if (option->alias) { EXPECT_TRUE(names.insert(option->alias).second) << command.path << " --" << option->alias; }
-      if (option->letter) { EXPECT_TRUE(letters.insert(option->letter).second) << command.path << " -" << option->letter; }
+      if (option->alias) {
+        EXPECT_TRUE(names.insert(option->alias).second) << command.path << " --" << option->alias;
+      }
+      if (option->letter) {
+        EXPECT_TRUE(letters.insert(option->letter).second) << command.path << " -" << option->letter;
+      }
       EXPECT_STRNE(option->help, "") << command.path << " --" << option->name;
       EXPECT_TRUE(option->choices.empty() || option->value) << command.path << " --" << option->name;
     }
     for (const Positional& positional : command.positionals)
-      if (positional.fills) { EXPECT_TRUE(names.count(positional.fills)) << command.path; }
+      if (positional.fills) {
+        EXPECT_TRUE(names.count(positional.fills)) << command.path;
+      }
     std::string_view path = command.path;
     if (size_t blank = path.find(' '); blank != std::string_view::npos) {
       bool grouped = false;
@@ -162,8 +168,7 @@ TEST(Args, TableIsSound) {
     }
     Arguments arguments;
     arguments.command = &command;
-    for (int width : {40, 80, 200})
-      EXPECT_FALSE(HelpText(Commands(), arguments, width).empty());
+    for (int width : {40, 80, 200}) EXPECT_FALSE(HelpText(Commands(), arguments, width).empty());
   }
 }
 

@@ -32,8 +32,9 @@ Result<void> StartOwnServer() {
   TRY(int pid, os::Spawn(options));
   TRY(os::WaitStatus ended, os::Wait(pid, kStartLimit));
   if (ended.code || ended.signal)
-    return MakeError(Code::kUnavailable, "server.start",
-                     StrCat("no Ferry server runs, and starting one failed; see ", ShortPath(os::JoinPath(HomeOfFerry(), "server.log")), ", or try: ferry server start"));
+    return MakeError(
+        Code::kUnavailable, "server.start",
+        StrCat("no Ferry server runs, and starting one failed; see ", ShortPath(os::JoinPath(HomeOfFerry(), "server.log")), ", or try: ferry server start"));
   return {};
 }
 
@@ -150,7 +151,8 @@ Result<http::Reply> Session::Exchange(const http::Call& call) {
   auto reply = client_->Do(call, stop_);
   if (settings_.debug) {
     Duration took = std::chrono::duration_cast<Duration>(Steady::now() - begin);
-    settings_.debug(StrCat(call.method, " ", address_.url, call.path, " -> ", reply.ok() ? std::to_string(reply->status) : reply.error().message, " (", FormatDuration(took), ")"));
+    settings_.debug(StrCat(call.method, " ", address_.url, call.path, " -> ", reply.ok() ? std::to_string(reply->status) : reply.error().message, " (",
+                           FormatDuration(took), ")"));
   }
   return reply;
 }
@@ -176,7 +178,8 @@ Result<http::Reply> Session::Do(http::Call call) {
   auto protocol = reply->headers.find("ferry-protocol");
   if (protocol != reply->headers.end() && protocol->second != std::to_string(model::kProtocol))
     return MakeError(Code::kConflict, "server.protocol",
-                     StrCat("the server at ", address_.url, " speaks protocol ", protocol->second, " and this ferry speaks ", model::kProtocol, "; use the ferry of the server's version"));
+                     StrCat("the server at ", address_.url, " speaks protocol ", protocol->second, " and this ferry speaks ", model::kProtocol,
+                            "; use the ferry of the server's version"));
   if (reply->status > 299) return http::ErrorFromReply(*reply);
   return reply;
 }

@@ -5,20 +5,14 @@ namespace {
 
 // --- options that several commands share
 
-Option Run() {
-  return {.name = "run", .letter = 'r', .value = "RUN", .help = "the run's id"};
-}
-Option Experiment(const char* help) {
-  return {.name = "experiment-name", .letter = 'e', .value = "NAME", .help = help};
-}
+Option Run() { return {.name = "run", .letter = 'r', .value = "RUN", .help = "the run's id"}; }
+Option Experiment(const char* help) { return {.name = "experiment-name", .letter = 'e', .value = "NAME", .help = help}; }
 // Azure's commands name the experiment beside the run; an id is enough here.
 Option IgnoredExperiment() {
   return {.name = "experiment-name", .letter = 'e', .value = "NAME", .help = "accepted and not used: a run's id is enough", .hidden = true};
 }
 Positional RunWord() { return {.name = "RUN", .help = "the run's id", .fills = "run", .required = true}; }
-Option OutputFolder(const char* help) {
-  return {.name = "output-dir", .letter = 'd', .value = "FOLDER", .help = help, .required = true};
-}
+Option OutputFolder(const char* help) { return {.name = "output-dir", .letter = 'd', .value = "FOLDER", .help = help, .required = true}; }
 
 // What both ways to submit take.
 std::vector<Option> SubmitOptions(std::vector<Option> own) {
@@ -76,7 +70,9 @@ std::vector<Command> RunCommands() {
        .reach = Reach::kWorkspace,
        .options = {Experiment("only of this experiment"),
                    {.name = "last", .value = "N", .help = "how many", .other = "10", .number = true},
-                   {.name = "status", .value = "STATUS", .help = "only with this status",
+                   {.name = "status",
+                    .value = "STATUS",
+                    .help = "only with this status",
                     .choices = {"NotStarted", "Starting", "Provisioning", "Preparing", "Queued", "Running", "Finalizing", "CancelRequested", "Completed",
                                 "Failed", "Canceled", "NotResponding"}},
                    {.name = "compute-target-name", .value = "TARGET", .help = "only on this target"},
@@ -87,7 +83,9 @@ std::vector<Command> RunCommands() {
                    {.name = "order", .value = "FIELD", .help = "order by this field; '-' in front: falling", .other = "-created"},
                    {.name = "archived", .help = "archived runs instead"},
                    {.name = "all", .help = "every run, however many"},
-                   {.name = "cursor", .value = "TEXT", .help = "go on where an earlier list ended; the result is then {\"runs\", \"next\"}; \"\": from the start"},
+                   {.name = "cursor",
+                    .value = "TEXT",
+                    .help = "go on where an earlier list ended; the result is then {\"runs\", \"next\"}; \"\": from the start"},
                    {.name = "minimal", .help = "accepted and not used", .hidden = true}},
        .handler = ListRuns},
       {.path = "run show", .summary = "Show a run", .options = {Run(), IgnoredExperiment()}, .positionals = {RunWord()}, .handler = ShowRun},
@@ -100,7 +98,8 @@ std::vector<Command> RunCommands() {
        .detail = "The exit status is that of an attached submission."},
       {.path = "run metrics",
        .summary = "Show what a run has logged",
-       .options = {Run(), {.name = "name", .value = "METRIC", .help = "the points of this metric"},
+       .options = {Run(),
+                   {.name = "name", .value = "METRIC", .help = "the points of this metric"},
                    {.name = "last", .value = "N", .help = "with --name: how many points at most", .other = "1000", .number = true}},
        .positionals = {RunWord()},
        .handler = ShowMetrics},
@@ -128,7 +127,8 @@ std::vector<Command> RunCommands() {
        .handler = RestoreSnapshot},
       {.path = "run update",
        .summary = "Change a run's tags, properties, name or description",
-       .options = {Run(), IgnoredExperiment(),
+       .options = {Run(),
+                   IgnoredExperiment(),
                    {.name = "add-tag", .value = "KEY[=VALUE]", .help = "set a tag; repeatable", .repeatable = true},
                    {.name = "remove-tag", .value = "KEY", .help = "remove a tag; repeatable", .repeatable = true},
                    {.name = "set-property", .value = "KEY=VALUE", .help = "add a property, once and for all; repeatable", .repeatable = true},
@@ -138,12 +138,13 @@ std::vector<Command> RunCommands() {
        .handler = UpdateRun},
       {.path = "run archive", .summary = "Take a run out of lists", .options = {Run()}, .positionals = {RunWord()}, .handler = ArchiveRun},
       {.path = "run restore", .summary = "Put an archived run back into lists", .options = {Run()}, .positionals = {RunWord()}, .handler = RestoreRun},
-      {.path = "run evict",
-       .summary = "Take a run off its node, to be tried again",
+      {.path = "run evict", .summary = "Take a run off its node, to be tried again", .options = {Run()}, .positionals = {RunWord()}, .handler = EvictRun},
+      {.path = "run rerun",
+       .summary = "Submit a run again",
        .options = {Run()},
-       .positionals = {RunWord()},
-       .handler = EvictRun},
-      {.path = "run rerun", .summary = "Submit a run again", .options = {Run()}, .positionals = {{.name = "RUN", .help = "the run's id", .fills = "run"}}, .handler = RerunRun, .hidden = true},
+       .positionals = {{.name = "RUN", .help = "the run's id", .fills = "run"}},
+       .handler = RerunRun,
+       .hidden = true},
   };
 }
 

@@ -45,9 +45,7 @@ Result<std::string> ConfiguredWorkspace(const std::string& folder) {
 
 }  // namespace
 
-Streams Streams::Standard() {
-  return {WriterTo(stdout), WriterTo(stderr), Terminal::Of(1), Terminal::Of(2)};
-}
+Streams Streams::Standard() { return {WriterTo(stdout), WriterTo(stderr), Terminal::Of(1), Terminal::Of(2)}; }
 
 Result<Session*> Context::Server() {
   if (session) return session.get();
@@ -104,7 +102,8 @@ Result<std::map<std::string, std::string>> KeyValues(const std::vector<std::stri
   for (const std::string& text : texts) {
     size_t equals = text.find('=');
     if (equals == 0 || text.empty() || (equals == std::string::npos && !bare))
-      return MakeError(Code::kInvalid, "option.value", StrCat(option, " is '", text, "'; expected ", bare ? "KEY or KEY=VALUE" : "NAME=VALUE"), std::string(option));
+      return MakeError(Code::kInvalid, "option.value", StrCat(option, " is '", text, "'; expected ", bare ? "KEY or KEY=VALUE" : "NAME=VALUE"),
+                       std::string(option));
     out[text.substr(0, equals)] = equals == std::string::npos ? "" : text.substr(equals + 1);
   }
   return out;

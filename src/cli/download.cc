@@ -79,7 +79,8 @@ Result<bool> DownloadOne(Session& session, const std::string& source, const std:
       // A server that knows no ranges sent the whole: begin anew without asking for one.
       if (have > 0 && reply->status != 206) continue;
       if (have + got < size)
-        return MakeError(Code::kUnavailable, "download.cut_off", StrCat("'", file.GetString("path"), "' was cut off; the same command goes on where it ended"), path);
+        return MakeError(Code::kUnavailable, "download.cut_off", StrCat("'", file.GetString("path"), "' was cut off; the same command goes on where it ended"),
+                         path);
     }
     if (digest) {
       TRY(Digest there, HashFile(part));
@@ -168,7 +169,8 @@ Result<int> RestoreSnapshot(Context& context) {
   TRY(snapshot::Manifest manifest, snapshot::Manifest::Parse(reply.body));
   BatchFetch fetch(*session, manifest);
   TRY_VOID(snapshot::Restore(manifest, folder, [&](const Digest& digest, const auto& write) { return fetch.Get(digest, write); }));
-  Json done = Json::MakeObject({{"run", run}, {"snapshot", id->Hex()}, {"folder", folder}, {"files", manifest.entries.size()}, {"bytes", manifest.TotalBytes()}});
+  Json done =
+      Json::MakeObject({{"run", run}, {"snapshot", id->Hex()}, {"folder", folder}, {"files", manifest.entries.size()}, {"bytes", manifest.TotalBytes()}});
   if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(done);
   context.streams.out(StrCat(CountFiles(manifest.entries.size()), " in ", folder, " (", FormatBytes(manifest.TotalBytes()), ")\n"));
   return 0;

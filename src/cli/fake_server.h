@@ -59,10 +59,22 @@ class FakeServer : public http::Service {
   std::function<std::string(const std::string& last_id)> events;
   bool events_stay = false;
 
-  std::vector<Json> posted() const { std::lock_guard lock(mutex_); return posted_; }
-  std::vector<std::string> requests() const { std::lock_guard lock(mutex_); return requests_; }
-  std::map<std::string, std::string> blobs() const { std::lock_guard lock(mutex_); return blobs_; }
-  std::vector<std::string> order() const { std::lock_guard lock(mutex_); return order_; }
+  std::vector<Json> posted() const {
+    std::lock_guard lock(mutex_);
+    return posted_;
+  }
+  std::vector<std::string> requests() const {
+    std::lock_guard lock(mutex_);
+    return requests_;
+  }
+  std::map<std::string, std::string> blobs() const {
+    std::lock_guard lock(mutex_);
+    return blobs_;
+  }
+  std::vector<std::string> order() const {
+    std::lock_guard lock(mutex_);
+    return order_;
+  }
   size_t count(std::string_view start) const {
     size_t n = 0;
     for (const std::string& request : requests()) n += request.starts_with(start);
@@ -106,7 +118,10 @@ class FakeServer : public http::Service {
   static http::Response Fails(Code code, std::string slug, std::string message) {
     return Ok(Json::MakeObject({{"error", Json::MakeObject({{"code", CodeName(code)}, {"slug", slug}, {"message", message}})}}), HttpStatus(code));
   }
-  std::set<std::string> tokens() const { std::lock_guard lock(mutex_); return tokens_; }
+  std::set<std::string> tokens() const {
+    std::lock_guard lock(mutex_);
+    return tokens_;
+  }
 
  private:
   http::Response Answer(const http::Head& head, const std::string& body) {
@@ -118,8 +133,13 @@ class FakeServer : public http::Service {
       posted_.push_back(run);
       std::string snapshot = run.GetString("snapshot");
       if (!snapshot.empty() && !blobs_.count(snapshot)) return Fails(Code::kNotFound, "snapshot.not_found", "snapshot was not uploaded");
-      return Ok(Json::MakeObject({{"id", run.GetString("id")}, {"experiment", run.GetString("experiment")}, {"workspace", run.GetString("workspace")},
-                                  {"number", 1}, {"status", "Queued"}, {"created", true}}), 201);
+      return Ok(Json::MakeObject({{"id", run.GetString("id")},
+                                  {"experiment", run.GetString("experiment")},
+                                  {"workspace", run.GetString("workspace")},
+                                  {"number", 1},
+                                  {"status", "Queued"},
+                                  {"created", true}}),
+                201);
     }
     if (head.path == "/api/v1/blobs/missing") {
       Json request = *ParseJson(body);
@@ -208,8 +228,14 @@ class CommandTest : public ::testing::Test {
     return RunCommand(words, std::move(streams), {});
   }
 
-  std::string out() { std::lock_guard lock(mutex_); return out_; }
-  std::string err() { std::lock_guard lock(mutex_); return err_; }
+  std::string out() {
+    std::lock_guard lock(mutex_);
+    return out_;
+  }
+  std::string err() {
+    std::lock_guard lock(mutex_);
+    return err_;
+  }
 
   static std::string StatusEvent(const std::string& id, const Json& view) { return http::FormatEvent("status", id, view.Dump()); }
   static std::string LogEvent(const std::string& id, uint64_t offset, const std::string& data) {

@@ -26,7 +26,7 @@ class BatchFetch {
  private:
   struct Blob {
     size_t batch = 0;
-    size_t wanted = 0;    // how many files have yet to ask for it
+    size_t wanted = 0;  // how many files have yet to ask for it
     bool large = false;
     bool here = false;
     std::string content;  // from when its batch came until the last file took it

@@ -25,12 +25,14 @@ bool HasEnded(const Json& view) {
   return status && model::IsTerminal(*status);
 }
 
-
 // Shows one run. The status line is also moved on by a ticking thread, so all of it is under one lock.
 class Watcher {
  public:
   Watcher(Context& context, Interrupt& interrupt)
-      : context_(context), interrupt_(interrupt), to_err_(!context.ForPeople() || context.arguments.Has("query")), line_(context.streams.err_terminal, context.streams.err) {
+      : context_(context),
+        interrupt_(interrupt),
+        to_err_(!context.ForPeople() || context.arguments.Has("query")),
+        line_(context.streams.err_terminal, context.streams.err) {
     if (context.streams.err_terminal.rewrites && !context.quiet())
       interrupt_.SetTick([this] {
         std::lock_guard lock(mutex_);
@@ -148,8 +150,8 @@ class Watcher {
   Json view_;
   std::string last_id_;
   std::map<std::string, uint64_t> printed_;  // by attempt and stream
-  bool printing_ = false;   // output of this attempt has begun
-  bool open_line_ = false;  // the output's last line has no end yet
+  bool printing_ = false;                    // output of this attempt has begun
+  bool open_line_ = false;                   // the output's last line has no end yet
   bool lost_ = false;
   bool ended_ = false;
 };
@@ -177,7 +179,8 @@ void Summarize(Context& context, Session& session, const Json& view) {
   std::string line = terminal.colour ? Paint(status, ColourOf(status)) : status;
   Json seconds = SecondsBetween(view, "started", "ended");
   if (seconds.is_number()) line += StrCat(" in ", RenderCell(seconds, Style::kDuration, {}));
-  if (const Json* end = view.Find("end"); end && status != "Completed" && !end->GetString("text").empty()) line += StrCat(": ", OneLine(end->GetString("text")));
+  if (const Json* end = view.Find("end"); end && status != "Completed" && !end->GetString("text").empty())
+    line += StrCat(": ", OneLine(end->GetString("text")));
   std::string out = StrCat("\n", line, "\n");
   if (auto metrics = session.Get(ApiPath({"runs", id, "metrics"})); metrics.ok()) {
     // What Ferry itself measures is not what the script wants to say.
@@ -217,7 +220,8 @@ Result<int> Follow(Context& context, Session& session, const std::string& run, I
   auto detached = [&]() -> int {
     watcher.Finish();
     if (!context.quiet())
-      context.streams.err(StrCat("\ndetached; the run goes on\n  follow it:  ferry run monitor-logs -r ", run, "\n  cancel it:  ferry run cancel -r ", run, "\n"));
+      context.streams.err(
+          StrCat("\ndetached; the run goes on\n  follow it:  ferry run monitor-logs -r ", run, "\n  cancel it:  ferry run cancel -r ", run, "\n"));
     return 130;
   };
   auto heard = Steady::now();

@@ -30,10 +30,7 @@ void AppendColoured(std::string& out, const Json& value, size_t depth) {
     out += list ? ']' : '}';
     return;
   }
-  Colour colour = value.is_string()                            ? Colour::kGreen
-                  : value.is_number()                          ? Colour::kCyan
-                  : value.is_null() || value.is_bool()         ? Colour::kYellow
-                                                               : Colour::kNone;
+  Colour colour = value.is_string() ? Colour::kGreen : value.is_number() ? Colour::kCyan : value.is_null() || value.is_bool() ? Colour::kYellow : Colour::kNone;
   out += Paint(value.Dump(), colour);
 }
 

@@ -34,12 +34,8 @@ TEST_F(Output, FormatsHaveNames) {
 }
 
 TEST_F(Output, TableOfChosenColumns) {
-  Columns columns = {{"RUN", "id", Style::kPlain, Align::kLeft, true},
-                     {"STATUS", "state.status", Style::kStatus},
-                     {"STARTED", "start", Style::kAgo},
-                     {"TOOK", "seconds", Style::kDuration, Align::kRight},
-                     {"SIZE", "bytes", Style::kBytes, Align::kRight},
-                     {"TAGS", "tags"}};
+  Columns columns = {{"RUN", "id", Style::kPlain, Align::kLeft, true},     {"STATUS", "state.status", Style::kStatus},      {"STARTED", "start", Style::kAgo},
+                     {"TOOK", "seconds", Style::kDuration, Align::kRight}, {"SIZE", "bytes", Style::kBytes, Align::kRight}, {"TAGS", "tags"}};
   const char* runs = R"([
     {"id": "exp_1", "state": {"status": "Completed"}, "start": "2026-11-15T10:41:00Z", "seconds": 3.21, "bytes": 1234567,
      "tags": {"a": "x", "b": null}},
@@ -130,8 +126,7 @@ TEST_F(Output, Cells) {
 
 TEST_F(Output, Tsv) {
   auto tsv = [](std::string_view json) { return Render(Parsed(json), Format::kTsv, nullptr, true, 10); };
-  EXPECT_EQ(tsv(R"([{"a": "x", "b": 1.5, "c": null, "d": true, "e": [1, 2], "f": {"g": 1}}, {"a": "t\tn\n"}])"),
-            "x\t1.5\tNone\ttrue\t2\t\nt n \n");
+  EXPECT_EQ(tsv(R"([{"a": "x", "b": 1.5, "c": null, "d": true, "e": [1, 2], "f": {"g": 1}}, {"a": "t\tn\n"}])"), "x\t1.5\tNone\ttrue\t2\t\nt n \n");
   EXPECT_EQ(tsv(R"(["a", "b"])"), "a\nb\n");
   EXPECT_EQ(tsv(R"([["a", 1], ["b", 2]])"), "a\t1\nb\t2\n");
   EXPECT_EQ(tsv(R"({"a": 1, "b": "x"})"), "1\tx\n");
@@ -177,16 +172,63 @@ TEST_F(Output, YamlStringsOfSeveralLines) {
 }
 
 TEST_F(Output, YamlQuotesWhatMustBeQuoted) {
-  for (const char* text : {"", " a", "a ", "true", "No", "null", "~", "1", "-1", "+1", "1.5", ".5", "1e3", "0x1F", "0o17", "1_000", "12:30",
-                           "2026-11-15", "2026-11-15T10:41:07Z", ".inf", "-.inf", ".NaN", "- a", "-", "--- a", "? a", ": a", "a: b", "a:", "a #b",
-                           "#a", "*a", "&a", "!a", "%a", "@a", "`a", "'a", "\"a", "[a", "{a", "]", "}", ",", "|", ">", "=", "<<",
-                           "y", "off", "a\tb", "a\x1b"})
+  for (const char* text : {"",
+                           " a",
+                           "a ",
+                           "true",
+                           "No",
+                           "null",
+                           "~",
+                           "1",
+                           "-1",
+                           "+1",
+                           "1.5",
+                           ".5",
+                           "1e3",
+                           "0x1F",
+                           "0o17",
+                           "1_000",
+                           "12:30",
+                           "2026-11-15",
+                           "2026-11-15T10:41:07Z",
+                           ".inf",
+                           "-.inf",
+                           ".NaN",
+                           "- a",
+                           "-",
+                           "--- a",
+                           "? a",
+                           ": a",
+                           "a: b",
+                           "a:",
+                           "a #b",
+                           "#a",
+                           "*a",
+                           "&a",
+                           "!a",
+                           "%a",
+                           "@a",
+                           "`a",
+                           "'a",
+                           "\"a",
+                           "[a",
+                           "{a",
+                           "]",
+                           "}",
+                           ",",
+                           "|",
+                           ">",
+                           "=",
+                           "<<",
+                           "y",
+                           "off",
+                           "a\tb",
+                           "a\x1b"})
     EXPECT_FALSE(IsPlainYaml(text)) << text;
-  for (const char* text : {"a", "a b", "a-b", "-a", "a:b", "a#b", "http://x:80/y", "exp_1_abc", "1a.g", "v1.2.3",
-                           "~a", "a'b", "a\"b", "/mnt/x", "é", "nothing", "a, b", "$X"})
+  for (const char* text :
+       {"a", "a b", "a-b", "-a", "a:b", "a#b", "http://x:80/y", "exp_1_abc", "1a.g", "v1.2.3", "~a", "a'b", "a\"b", "/mnt/x", "é", "nothing", "a, b", "$X"})
     EXPECT_TRUE(IsPlainYaml(text)) << text;
-  EXPECT_EQ(RenderYaml(Parsed(R"(["it's", "'", "1", "a\tb", "\u0007", "\u2028"])")),
-            "- it's\n- ''''\n- '1'\n- \"a\\tb\"\n- \"\\x07\"\n- \"\\u2028\"\n");
+  EXPECT_EQ(RenderYaml(Parsed(R"(["it's", "'", "1", "a\tb", "\u0007", "\u2028"])")), "- it's\n- ''''\n- '1'\n- \"a\\tb\"\n- \"\\x07\"\n- \"\\u2028\"\n");
 }
 
 }  // namespace

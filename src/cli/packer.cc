@@ -7,8 +7,8 @@
 namespace ferry::cli {
 namespace {
 
-constexpr size_t kPiece = 256u << 10;       // of the pack, at least
-constexpr size_t kReadyBytes = 16u << 20;   // compressed and waiting for the connection
+constexpr size_t kPiece = 256u << 10;      // of the pack, at least
+constexpr size_t kReadyBytes = 16u << 20;  // compressed and waiting for the connection
 
 }  // namespace
 

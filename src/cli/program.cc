@@ -19,7 +19,8 @@ Result<int> ShowVersion(Context& context) {
   if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(version);
   const Json& server = *version.Find("server");
   context.streams.out(StrCat("ferry ", context.hooks.version, "\n"));
-  context.streams.out(server.is_null() ? std::string("no server runs\n") : StrCat("server ", server.GetString("version"), " at ", server.GetString("url"), "\n"));
+  context.streams.out(server.is_null() ? std::string("no server runs\n")
+                                       : StrCat("server ", server.GetString("version"), " at ", server.GetString("url"), "\n"));
   return 0;
 }
 

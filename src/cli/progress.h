@@ -44,8 +44,8 @@ class StatusLine {
  private:
   Terminal terminal_;
   Write write_;
-  std::string stage_;   // the stage last shown
-  std::string shown_;   // what stands on the terminal now; empty when nothing does
+  std::string stage_;  // the stage last shown
+  std::string shown_;  // what stands on the terminal now; empty when nothing does
 };
 
 }  // namespace ferry::cli

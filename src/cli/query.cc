@@ -14,13 +14,35 @@ using Kind = QueryNode::Kind;
 constexpr int kMaxDepth = 200;
 
 enum class TokenKind {
-  kEnd, kName, kQuotedName, kLiteral, kNumber, kDot, kStar, kComma, kColon, kPipe, kOr, kAnd, kNot, kCompare, kReference, kCurrent,
-  kLeftParen, kRightParen, kLeftBrace, kRightBrace, kLeftBracket, kRightBracket, kFilter, kFlatten,
+  kEnd,
+  kName,
+  kQuotedName,
+  kLiteral,
+  kNumber,
+  kDot,
+  kStar,
+  kComma,
+  kColon,
+  kPipe,
+  kOr,
+  kAnd,
+  kNot,
+  kCompare,
+  kReference,
+  kCurrent,
+  kLeftParen,
+  kRightParen,
+  kLeftBrace,
+  kRightBrace,
+  kLeftBracket,
+  kRightBracket,
+  kFilter,
+  kFlatten,
 };
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
-  std::string text;   // a name, an operator; for errors what stood there
+  std::string text;  // a name, an operator; for errors what stood there
   Json literal;
   int64_t number = 0;
   size_t position = 0;
@@ -246,8 +268,7 @@ class Parser {
       case TokenKind::kName:
       case TokenKind::kQuotedName: {
         ++at_;
-        if (token.kind == TokenKind::kQuotedName && Is(TokenKind::kLeftParen))
-          return SyntaxError(token.position, "a function's name is not quoted");
+        if (token.kind == TokenKind::kQuotedName && Is(TokenKind::kLeftParen)) return SyntaxError(token.position, "a function's name is not quoted");
         QueryNode node = Make(Kind::kField, token.position);
         node.text = token.text;
         return node;
@@ -258,9 +279,7 @@ class Parser {
         node.literal = token.literal;
         return node;
       }
-      case TokenKind::kCurrent:
-        ++at_;
-        return Make(Kind::kIdentity, token.position);
+      case TokenKind::kCurrent: ++at_; return Make(Kind::kIdentity, token.position);
       case TokenKind::kStar: {
         ++at_;
         QueryNode right = Make(Kind::kIdentity, token.position);
@@ -269,15 +288,9 @@ class Parser {
         }
         return Make(Kind::kValueProjection, token.position, Make(Kind::kIdentity, token.position), std::move(right));
       }
-      case TokenKind::kFilter:
-        ++at_;
-        return Filter(Make(Kind::kIdentity, token.position), token.position);
-      case TokenKind::kFlatten:
-        ++at_;
-        return Flatten(Make(Kind::kIdentity, token.position), token.position);
-      case TokenKind::kLeftBrace:
-        ++at_;
-        return MultiselectHash(token.position);
+      case TokenKind::kFilter: ++at_; return Filter(Make(Kind::kIdentity, token.position), token.position);
+      case TokenKind::kFlatten: ++at_; return Flatten(Make(Kind::kIdentity, token.position), token.position);
+      case TokenKind::kLeftBrace: ++at_; return MultiselectHash(token.position);
       case TokenKind::kLeftParen: {
         ++at_;
         TRY(QueryNode inner, Expression(0));
@@ -359,8 +372,7 @@ class Parser {
 
   Result<QueryNode> DotRight(int binding) {
     Token token = Current();
-    if (token.kind == TokenKind::kName || token.kind == TokenKind::kQuotedName || token.kind == TokenKind::kStar)
-      return Expression(binding);
+    if (token.kind == TokenKind::kName || token.kind == TokenKind::kQuotedName || token.kind == TokenKind::kStar) return Expression(binding);
     if (token.kind == TokenKind::kLeftBracket) {
       ++at_;
       return MultiselectList(token.position);
@@ -471,9 +483,8 @@ class Parser {
     for (int i = 0; i < count; ++i) {
       const QueryNode& argument = node.children[static_cast<size_t>(i)];
       if ((argument.kind == Kind::kReference) != (i == function->reference))
-        return SyntaxError(argument.position,
-                           StrCat("argument ", i + 1, " of ", node.text, "() is ",
-                                  i == function->reference ? "an expression: write '&' before it" : "no expression: leave out '&'"));
+        return SyntaxError(argument.position, StrCat("argument ", i + 1, " of ", node.text, "() is ",
+                                                     i == function->reference ? "an expression: write '&' before it" : "no expression: leave out '&'"));
     }
     return node;
   }

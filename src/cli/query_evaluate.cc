@@ -111,8 +111,7 @@ bool QueryEqual(const Json& a, const Json& b) {
     if (a.is_int() && b.is_int()) return a.as_int() == b.as_int();
     return a.as_double() == b.as_double();
   }
-  if (a.is_array() && b.is_array())
-    return std::equal(a.as_array().begin(), a.as_array().end(), b.as_array().begin(), b.as_array().end(), QueryEqual);
+  if (a.is_array() && b.is_array()) return std::equal(a.as_array().begin(), a.as_array().end(), b.as_array().begin(), b.as_array().end(), QueryEqual);
   if (a.is_object() && b.is_object()) {
     if (a.as_object().size() != b.as_object().size()) return false;
     return std::all_of(a.as_object().begin(), a.as_object().end(), [&](const Json::Member& member) {
@@ -195,8 +194,8 @@ Result<Json> Evaluate(const QueryNode& node, const Json& current) {
     case Kind::kFunction: return Call(node, current);
     case Kind::kReference: break;
   }
-  return MakeError(Code::kInvalid, "query.type",
-                   StrCat("the query is wrong at column ", node.position + 1, ": '&' is only for the argument of a function"), "--query");
+  return MakeError(Code::kInvalid, "query.type", StrCat("the query is wrong at column ", node.position + 1, ": '&' is only for the argument of a function"),
+                   "--query");
 }
 
 }  // namespace ferry::cli

@@ -10,13 +10,11 @@ namespace {
 using Arguments = std::vector<QueryArgument>;
 
 Error TypeError(const QueryNode& node, std::string_view wants, std::string_view got) {
-  return MakeError(Code::kInvalid, "query.type",
-                   StrCat("the query fails at column ", node.position + 1, ": ", node.text, "() takes ", wants, ", not ", got), "--query");
+  return MakeError(Code::kInvalid, "query.type", StrCat("the query fails at column ", node.position + 1, ": ", node.text, "() takes ", wants, ", not ", got),
+                   "--query");
 }
 
-Error TypeError(const QueryNode& node, std::string_view wants, const QueryArgument& got) {
-  return TypeError(node, wants, got.value.TypeName());
-}
+Error TypeError(const QueryNode& node, std::string_view wants, const QueryArgument& got) { return TypeError(node, wants, got.value.TypeName()); }
 
 enum class Elements { kNumbers, kStrings, kMixed };
 
@@ -123,8 +121,7 @@ Result<Json> Reverse(const QueryNode& node, Arguments& a) {
 Result<Json> Contains(const QueryNode& node, Arguments& a) {
   const Json& in = a[0].value;
   const Json& what = a[1].value;
-  if (in.is_array())
-    return Json(std::any_of(in.as_array().begin(), in.as_array().end(), [&](const Json& v) { return QueryEqual(v, what); }));
+  if (in.is_array()) return Json(std::any_of(in.as_array().begin(), in.as_array().end(), [&](const Json& v) { return QueryEqual(v, what); }));
   if (!in.is_string()) return TypeError(node, "a string or a list", a[0]);
   return Json(what.is_string() && in.as_string().find(what.as_string()) != std::string::npos);
 }
@@ -175,9 +172,7 @@ Result<Json> Rounded(const QueryNode& node, Arguments& a) {
   return std::fabs(whole) < 9e18 ? Json(static_cast<int64_t>(whole)) : Json(whole);
 }
 
-Result<Json> ToString(const QueryNode&, Arguments& a) {
-  return a[0].value.is_string() ? std::move(a[0].value) : Json(a[0].value.Dump());
-}
+Result<Json> ToString(const QueryNode&, Arguments& a) { return a[0].value.is_string() ? std::move(a[0].value) : Json(a[0].value.Dump()); }
 
 Result<Json> ToNumber(const QueryNode&, Arguments& a) {
   Json& v = a[0].value;
@@ -194,12 +189,7 @@ Result<Json> ToArray(const QueryNode&, Arguments& a) {
 
 Result<Json> Type(const QueryNode&, Arguments& a) {
   const Json& v = a[0].value;
-  return Json(v.is_null()     ? "null"
-              : v.is_bool()   ? "boolean"
-              : v.is_number() ? "number"
-              : v.is_string() ? "string"
-              : v.is_array()  ? "array"
-                              : "object");
+  return Json(v.is_null() ? "null" : v.is_bool() ? "boolean" : v.is_number() ? "number" : v.is_string() ? "string" : v.is_array() ? "array" : "object");
 }
 
 Result<Json> NotNull(const QueryNode&, Arguments& a) {

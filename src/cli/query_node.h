@@ -29,11 +29,11 @@ struct QueryNode {
     kMultiselectHash,   // children: one per key; keys
     kOr,                // children: left, right
     kAnd,
-    kNot,               // children: one
-    kCompare,           // text: the operator; children: left, right
-    kPipe,              // children: left, right
-    kFunction,          // text: the name; children: arguments
-    kReference,         // children: the expression handed to sort_by and the like
+    kNot,        // children: one
+    kCompare,    // text: the operator; children: left, right
+    kPipe,       // children: left, right
+    kFunction,   // text: the name; children: arguments
+    kReference,  // children: the expression handed to sort_by and the like
   };
 
   Kind kind = Kind::kIdentity;

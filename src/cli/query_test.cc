@@ -40,8 +40,7 @@ TEST(Query, AnswersAsTheReferenceImplementation) {
       EXPECT_FALSE(result.ok()) << expression << " gave " << result->Dump();
     } else {
       ASSERT_TRUE(result.ok()) << expression << ": " << result.error().message;
-      EXPECT_TRUE(QueryEqual(*result, *one.Find("expected"))) << expression << " gave " << result->Dump() << "\n  instead of "
-                                                              << one.Find("expected")->Dump();
+      EXPECT_TRUE(QueryEqual(*result, *one.Find("expected"))) << expression << " gave " << result->Dump() << "\n  instead of " << one.Find("expected")->Dump();
     }
   }
 }
@@ -68,16 +67,14 @@ TEST(Query, CountsCharacters) {
 TEST(Query, NamesThePlaceOfAnError) {
   EXPECT_EQ(Message("runs["), "the query is wrong at column 6: expected a number, ':' or '*', found its end");
   EXPECT_EQ(Message("runs[?a = 'b']"), "the query is wrong at column 9: '=' compares nothing; use '=='");
-  EXPECT_EQ(Message("a-b"),
-            "the query is wrong at column 2: '-' is not part of a plain name; write names with it in double quotes: \"a-b\"");
+  EXPECT_EQ(Message("a-b"), "the query is wrong at column 2: '-' is not part of a plain name; write names with it in double quotes: \"a-b\"");
   EXPECT_EQ(Message("a b"), "the query is wrong at column 3: did not expect 'b'");
   EXPECT_EQ(Message("a.b.lenght(@)"), "the query calls an unknown function at column 5: 'lenght'; did you mean 'length'?");
   EXPECT_EQ(Message("frobnicate(a)"), "the query calls an unknown function at column 1: 'frobnicate'");
   EXPECT_EQ(Message("length(a, b)"), "the query is wrong at column 1: length() takes 1 argument, not 2");
   EXPECT_EQ(Message("not_null()"), "the query is wrong at column 1: not_null() takes 1 or more arguments, not 0");
   EXPECT_EQ(Message("sort_by(a, b)"), "the query is wrong at column 12: argument 2 of sort_by() is an expression: write '&' before it");
-  EXPECT_EQ(Message("a | sort(@)", R"({"a": [1, "b"]})"),
-            "the query fails at column 5: sort() takes a list of numbers or a list of strings, not another list");
+  EXPECT_EQ(Message("a | sort(@)", R"({"a": [1, "b"]})"), "the query fails at column 5: sort() takes a list of numbers or a list of strings, not another list");
   EXPECT_EQ(Message("length(a)", R"({"a": 1})"), "the query fails at column 1: length() takes a string, a list or an object, not a number");
   EXPECT_EQ(Message("'abc"), "the query is wrong at column 1: the string that begins here does not end");
   EXPECT_EQ(Message("a[99999999999999999999]"), "the query is wrong at column 3: the number is too large");

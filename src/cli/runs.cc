@@ -202,7 +202,8 @@ Result<int> UpdateRun(Context& context) {
   if (given.Has("name")) change.Set("name", given.Get("name"));
   if (given.Has("description")) change.Set("description", given.Get("description"));
   if (change.as_object().empty())
-    return MakeError(Code::kInvalid, "args.missing", "run update needs something to change: --add-tag, --remove-tag, --set-property, --name or --description", "run update");
+    return MakeError(Code::kInvalid, "args.missing", "run update needs something to change: --add-tag, --remove-tag, --set-property, --name or --description",
+                     "run update");
   TRY(Session * session, context.Server());
   TRY(Json answer, session->Send("PATCH", RunPath(context), change));
   if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
@@ -231,11 +232,13 @@ Result<int> ShowMetrics(Context& context) {
                                   {"MAX", "max", Style::kPlain, Align::kRight},
                                   {"COUNT", "count", Style::kPlain, Align::kRight},
                                   {"LOGGED", "latest_time", Style::kAgo}};
-  static const Columns points = {{"STEP", "step", Style::kPlain, Align::kRight}, {"TIME", "time", Style::kTime}, {"VALUE", "value", Style::kPlain, Align::kRight}};
+  static const Columns points = {
+      {"STEP", "step", Style::kPlain, Align::kRight}, {"TIME", "time", Style::kTime}, {"VALUE", "value", Style::kPlain, Align::kRight}};
   TRY(Session * session, context.Server());
   std::string name = context.arguments.Get("name");
   const bool one = !name.empty();
-  TRY(Json answer, session->Get(one ? StrCat(RunPath(context, "metrics"), "/", EncodePath(name), "?limit=", context.arguments.Number("last")) : RunPath(context, "metrics")));
+  TRY(Json answer, session->Get(one ? StrCat(RunPath(context, "metrics"), "/", EncodePath(name), "?limit=", context.arguments.Number("last"))
+                                    : RunPath(context, "metrics")));
   const Json* found = answer.Find(one ? "points" : "metrics");
   Json rows = found && found->is_array() ? *found : Json::MakeArray();
   if (context.ForPeople() && rows.as_array().empty()) context.Note("nothing was logged");

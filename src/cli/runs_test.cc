@@ -28,8 +28,10 @@ class Runs : public CommandTest {
 };
 
 TEST_F(Runs, ListPagesUntilThereAreEnough) {
-  Answers({{"/api/v1/runs?experiment=e&limit=3&order=-created&tag=a,b=1&workspace=default", R"({"runs": [{"id": "r1", "status": "Running", "name": "r1"}, {"id": "r2", "name": "second"}], "next": "c1"})"},
-           {"/api/v1/runs?cursor=c1&experiment=e&limit=1&order=-created&tag=a,b=1&workspace=default", R"({"runs": [{"id": "r3", "name": "r3"}], "next": "c2"})"}});
+  Answers(
+      {{"/api/v1/runs?experiment=e&limit=3&order=-created&tag=a,b=1&workspace=default",
+        R"({"runs": [{"id": "r1", "status": "Running", "name": "r1"}, {"id": "r2", "name": "second"}], "next": "c1"})"},
+       {"/api/v1/runs?cursor=c1&experiment=e&limit=1&order=-created&tag=a,b=1&workspace=default", R"({"runs": [{"id": "r3", "name": "r3"}], "next": "c2"})"}});
   EXPECT_EQ(Run({"run", "list", "-e", "e", "--last", "3", "--tags", "a", "--tags", "b=1"}), 0) << err();
   EXPECT_EQ(asked_.size(), 2u);
   for (const char* word : {"RUN", "r1", "Running", "r2", "second", "r3"}) EXPECT_NE(out().find(word), std::string::npos) << out();
@@ -54,12 +56,13 @@ TEST_F(Runs, WorkspaceFromConfig) {
 }
 
 TEST_F(Runs, ShowAndErrors) {
-  server_.run_view = *ParseJson(R"({"id": "r1", "name": "r1", "status": "Failed", "experiment": "e", "number": 7, "target": "local", "node": "local", "user": "joe",
+  server_.run_view =
+      *ParseJson(R"({"id": "r1", "name": "r1", "status": "Failed", "experiment": "e", "number": 7, "target": "local", "node": "local", "user": "joe",
     "created": "2026-11-15T10:41:00Z", "started": "2026-11-15T10:41:07Z", "ended": "2026-11-15T10:41:10.5Z", "end": {"reason": "script_failed", "text": "exit status 3"},
     "spec": {"script": "train.py", "arguments": ["--lr", "0.1", "a b"]}, "tags": {"k": "v"}})");
   EXPECT_EQ(Run({"run", "show", "-r", "r1"}), 0) << err();
-  for (const char* line : {"run           r1\n", "status        Failed\n", "why           exit status 3\n", "experiment    e (number 7)\n", "duration      3.5 s\n",
-                           "runs          train.py --lr 0.1 'a b'\n", "tags          k=v\n"})
+  for (const char* line : {"run           r1\n", "status        Failed\n", "why           exit status 3\n", "experiment    e (number 7)\n",
+                           "duration      3.5 s\n", "runs          train.py --lr 0.1 'a b'\n", "tags          k=v\n"})
     EXPECT_NE(out().find(line), std::string::npos) << line << out();
   EXPECT_EQ(Run({"run", "show", "r1", "-o", "json"}), 0);
   EXPECT_EQ(*ParseJson(out()), server_.run_view);
@@ -125,7 +128,9 @@ TEST_F(Runs, RestoreSnapshot) {
   Write("src/copy.py", "print(1)\n");
   Write("src/empty", "");
   for (int i = 0; i < 2500; ++i) {
-    if (i == 0) { ASSERT_TRUE(os::MakeFolders(folder_ + "/src/many").ok()); }
+    if (i == 0) {
+      ASSERT_TRUE(os::MakeFolders(folder_ + "/src/many").ok());
+    }
     auto fd = os::Open(StrCat(folder_, "/src/many/", i), os::OpenMode::kWrite);
     ASSERT_TRUE(os::WriteAll(*fd, StrCat("file ", i)).ok());
   }

@@ -113,8 +113,8 @@ class Submission {
     TRY(scan_, snapshot::Scan({.folder = folder_, .cache_file = CacheFile(folder_), .threads = 0}));
     const auto& entries = scan_.manifest.entries;
     if (!script.empty() && std::none_of(entries.begin(), entries.end(), [&](const snapshot::Entry& e) { return e.path == script || IsAbove(e, script); }))
-      return BadScript(StrCat("the script '", script, "' is left out of the snapshot",
-                              scan_.ignore_file.empty() ? std::string() : StrCat(" by ", scan_.ignore_file)));
+      return BadScript(
+          StrCat("the script '", script, "' is left out of the snapshot", scan_.ignore_file.empty() ? std::string() : StrCat(" by ", scan_.ignore_file)));
     request_.Set("snapshot", scan_.manifest.Id().Hex());
     return {};
   }
@@ -138,7 +138,8 @@ class Submission {
         continue;
       }
       if (error.slug == "upload.changed")
-        return MakeError(error.code, error.slug, StrCat("'", error.field, "' keeps changing while it is sent; leave it out with .amlignore, or submit when it rests"), error.field);
+        return MakeError(error.code, error.slug,
+                         StrCat("'", error.field, "' keeps changing while it is sent; leave it out with .amlignore, or submit when it rests"), error.field);
       if (!IsConnectionError(error)) return answer;
       // As long as bytes arrive, the patience begins anew.
       if (!deadline || sent_ > 0) {
@@ -148,7 +149,8 @@ class Submission {
       }
       if (Steady::now() + pause > *deadline)
         return MakeError(error.code, error.slug,
-                         StrCat("gave up after ", kPatience.count() / 1000, " s: ", error.message, "; submitting again with --run-id ", request_.GetString("id"), " is safe"));
+                         StrCat("gave up after ", kPatience.count() / 1000, " s: ", error.message, "; submitting again with --run-id ",
+                                request_.GetString("id"), " is safe"));
       interrupt.Sleep(pause);
       pause = std::min(pause * 2, milliseconds(1000));
       session.Relocate();
@@ -171,7 +173,8 @@ class Submission {
       sent_ = progress.bytes;
       if (!shown || Steady::now() - last < milliseconds(100)) return;
       last = Steady::now();
-      line.Update("Uploading", StrCat(progress.files, " of ", progress.all_files, " files, ", FormatBytes(progress.bytes), " of ", FormatBytes(progress.all_bytes)));
+      line.Update("Uploading",
+                  StrCat(progress.files, " of ", progress.all_files, " files, ", FormatBytes(progress.bytes), " of ", FormatBytes(progress.all_bytes)));
     }));
     line.Clear();
     return session.Send("POST", "/api/v1/runs", request_);

@@ -60,7 +60,9 @@ TEST_F(Submit, SendsContentOnlyWhenItIsMissing) {
 
 TEST_F(Submit, ManyFilesInPacks) {
   for (int i = 0; i < 10000; ++i) {
-    if (i % 100 == 0) { ASSERT_TRUE(os::MakeFolders(StrCat(Src(), "/d", i / 100)).ok()); }
+    if (i % 100 == 0) {
+      ASSERT_TRUE(os::MakeFolders(StrCat(Src(), "/d", i / 100)).ok());
+    }
     auto fd = os::Open(StrCat(Src(), "/d", i / 100, "/f", i), os::OpenMode::kWrite);
     ASSERT_TRUE(os::WriteAll(*fd, StrCat("file ", i, " ", std::string(300, 'x'))).ok());
   }
@@ -175,8 +177,11 @@ TEST_F(Submit, AttachedShowsOutputAndHowItEnded) {
            StatusEvent("3", View("Completed")) + EndEvent("Completed");
   };
   server_.before = [&](const http::Head& head, const std::string&) -> std::optional<http::Response> {
-    if (head.path.ends_with("/metrics")) return FakeServer::Ok(*ParseJson(R"({"metrics": [{"name": "loss", "kind": "scalar", "count": 2, "latest": 0.5, "latest_step": 1, "min": 0.5, "max": 1}]})"));
-    if (head.path.ends_with("/artifacts")) return FakeServer::Ok(*ParseJson(R"({"artifacts": [{"path": "outputs/model.pt", "size": 1200, "digest": ""}], "next": null})"));
+    if (head.path.ends_with("/metrics"))
+      return FakeServer::Ok(
+          *ParseJson(R"({"metrics": [{"name": "loss", "kind": "scalar", "count": 2, "latest": 0.5, "latest_step": 1, "min": 0.5, "max": 1}]})"));
+    if (head.path.ends_with("/artifacts"))
+      return FakeServer::Ok(*ParseJson(R"({"artifacts": [{"path": "outputs/model.pt", "size": 1200, "digest": ""}], "next": null})"));
     return std::nullopt;
   };
   std::vector<std::string> words = Async();

@@ -232,8 +232,7 @@ std::string RenderTable(const Json& value, const OutputFormat& output) {
   out += '\n';
   for (const std::vector<Cell>& line : cells) {
     std::string text;
-    for (size_t i = 0; i < line.size(); ++i)
-      AppendCell(text, line[i], widths[i], columns[i].align, i + 1 == line.size(), output.colour);
+    for (size_t i = 0; i < line.size(); ++i) AppendCell(text, line[i], widths[i], columns[i].align, i + 1 == line.size(), output.colour);
     text.erase(text.find_last_not_of(' ') + 1);
     out += text;
     out += '\n';

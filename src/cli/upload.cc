@@ -165,8 +165,7 @@ Result<void> UploadSnapshot(Session& session, const std::string& folder, const s
     size_t end = begin;
     while (end < small.size() && (end == begin || bytes + small[end].size <= kPackBytes)) bytes += small[end++].size;
     const bool with_manifest = end == small.size() && manifest_fits;
-    if (end > begin || with_manifest)
-      TRY_VOID(upload.SendPack(std::span(small).subspan(begin, end - begin), with_manifest ? &text : nullptr, id));
+    if (end > begin || with_manifest) TRY_VOID(upload.SendPack(std::span(small).subspan(begin, end - begin), with_manifest ? &text : nullptr, id));
     begin = end;
   } while (begin < small.size());
   if (manifest_fits) return {};

@@ -15,8 +15,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // Words that some version of YAML reads as something else than text.
 bool IsReservedWord(std::string_view text) {
   std::string lower = ToLower(text);
-  for (const char* word : {"null", "~", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf", ".nan", "nan", "inf",
-                           "infinity"})
+  for (const char* word : {"null", "~", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf", ".nan", "nan", "inf", "infinity"})
     if (lower == word) return true;
   return false;
 }
@@ -33,8 +32,8 @@ bool LooksLikeNumber(std::string_view text) {
 
 // Printable in YAML without an escape, line ends aside.
 bool IsPrintable(char32_t c) {
-  return c == '\t' || (c >= 0x20 && c < 0x7F) || (c >= 0xA0 && c < 0xD800 && c != 0x2028 && c != 0x2029) ||
-         (c >= 0xE000 && c < 0xFEFF) || (c > 0xFEFF && c < 0xFFFE) || c >= 0x10000;
+  return c == '\t' || (c >= 0x20 && c < 0x7F) || (c >= 0xA0 && c < 0xD800 && c != 0x2028 && c != 0x2029) || (c >= 0xE000 && c < 0xFEFF) ||
+         (c > 0xFEFF && c < 0xFFFE) || c >= 0x10000;
 }
 
 bool AllPrintable(std::string_view text, bool lines) {
@@ -95,8 +94,7 @@ void AppendBlock(std::string& out, std::string_view text, int indent) {
 void AppendString(std::string& out, const std::string& text, int indent) {
   if (IsPlainYaml(text)) {
     out += text;
-  } else if (text.find('\n') != std::string::npos && text.find_first_not_of('\n') != std::string::npos && text[0] != '\t' &&
-             AllPrintable(text, true)) {
+  } else if (text.find('\n') != std::string::npos && text.find_first_not_of('\n') != std::string::npos && text[0] != '\t' && AllPrintable(text, true)) {
     AppendBlock(out, text, indent);
   } else if (AllPrintable(text, false) && text.find('\t') == std::string::npos) {
     out += '\'';
@@ -123,9 +121,7 @@ void AppendNumber(std::string& out, const Json& value) {
   }
 }
 
-bool IsBlock(const Json& value) {
-  return (value.is_array() && !value.as_array().empty()) || (value.is_object() && !value.as_object().empty());
-}
+bool IsBlock(const Json& value) { return (value.is_array() && !value.as_array().empty()) || (value.is_object() && !value.as_object().empty()); }
 
 // Appends the value after "key:" or "-", or at the start of the document; ends without a line end. `indent` is that of the value's
 // own lines; `inside` says that its first line continues the current one.

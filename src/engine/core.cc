@@ -11,10 +11,9 @@ using model::LeaseOf;
 using model::Run;
 
 const char* PlantName(Plant plant) {
-  static constexpr const char* kNames[] = {"none",           "act-before-commit", "fence-skipped",     "terminal-not-final",
-                                           "forget-stop",    "keep-after-failed", "submit-twice",      "slot-leak",
-                                           "ignore-vanished", "retry-without-end", "agent-forgets-early", "agent-loses-events",
-                                           "wrong-exit"};
+  static constexpr const char* kNames[] = {
+      "none",      "act-before-commit", "fence-skipped",     "terminal-not-final",  "forget-stop",        "keep-after-failed", "submit-twice",
+      "slot-leak", "ignore-vanished",   "retry-without-end", "agent-forgets-early", "agent-loses-events", "wrong-exit"};
   static_assert(std::size(kNames) == kPlantCount);
   return kNames[static_cast<size_t>(plant)];
 }
@@ -226,8 +225,7 @@ void Core::Step(Run& run, const model::AttemptInput& input, Time now) {
       }
     }
     auto reason = std::get<model::Ended>(attempt.phase).reason;
-    bool again = model::Describe(reason).retry == model::RetryClass::kInfrastructure && !run.cancel_asked &&
-                 attempt.number < run.spec.max_attempts;
+    bool again = model::Describe(reason).retry == model::RetryClass::kInfrastructure && !run.cancel_asked && attempt.number < run.spec.max_attempts;
     if (again) {
       Attempt next;
       next.number = attempt.number + 1;
@@ -244,8 +242,7 @@ void Core::WantFor(const Run& run, std::vector<Effect>& out) const {
   AttemptKey key{run.id, attempt.number};
   if (auto* placed = std::get_if<model::Placed>(&attempt.phase)) {
     if (IsBatch(run.target)) out.push_back(LaunchBatch{run.target, placed->lease.node, key});
-    out.push_back(Tell{placed->lease.node,
-                       model::Assign{key, placed->lease.generation, run.experiment, run.workspace, {}, run.spec, attempt.gpus}});
+    out.push_back(Tell{placed->lease.node, model::Assign{key, placed->lease.generation, run.experiment, run.workspace, {}, run.spec, attempt.gpus}});
   }
   if (auto* stopping = std::get_if<model::Stopping>(&attempt.phase)) {
     out.push_back(Tell{stopping->lease.node, model::Stop{key, stopping->lease.generation}});
@@ -290,7 +287,8 @@ std::string Core::Explain(const std::string& id, Time now) const {
     const Lease& lease = *LeaseOf(attempt.phase);
     switch (attempt.phase.index()) {
       case 1:
-        text = IsBatch(run.target) ? StrCat("it was handed to the batch system of '", run.target, "' and waits in its queue") : StrCat("it was given to node '", lease.node, "', which has not answered yet");
+        text = IsBatch(run.target) ? StrCat("it was handed to the batch system of '", run.target, "' and waits in its queue")
+                                   : StrCat("it was given to node '", lease.node, "', which has not answered yet");
         break;
       case 2: text = StrCat("node '", lease.node, "' prepares its snapshot and environment"); break;
       case 3: text = StrCat("the script runs on node '", lease.node, "'"); break;
@@ -298,8 +296,7 @@ std::string Core::Explain(const std::string& id, Time now) const {
       default: text = StrCat("node '", lease.node, "' was told to stop it and has not confirmed yet");
     }
     auto node = nodes_.find(lease.node);
-    if (node != nodes_.end() && now - node->second.seen > settings_.node_quiet)
-      text += StrCat("; the node was not seen since ", FormatTime(node->second.seen));
+    if (node != nodes_.end() && now - node->second.seen > settings_.node_quiet) text += StrCat("; the node was not seen since ", FormatTime(node->second.seen));
   }
   if (attempt.number > 1) text += StrCat(" (attempt ", attempt.number, ")");
   return text;

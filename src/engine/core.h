@@ -99,8 +99,8 @@ struct RevokeToken {
 };
 struct Tick {};
 
-using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget, BatchLaunched,
-                           BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, Tick>;
+using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget,
+                           BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -134,18 +134,18 @@ using Effect = std::variant<Tell, RunChanged, AccessChanged, CreateNode, Destroy
 // Faults that the simulation plants to prove that it would find them. Never set outside tests.
 enum class Plant {
   kNone,
-  kActBeforeCommit,       // effects leave before the commit
-  kFenceSkipped,          // reports of a given-up generation are taken
-  kTerminalNotFinal,      // a cancel still changes a run that has ended
-  kForgetStopOnRecovery,  // a restart forgets what was being stopped
-  kKeepAfterFailedCommit, // memory keeps what the store refused
-  kSubmitTwice,           // the same id submitted twice starts anew
-  kSlotLeak,              // an ended attempt keeps its slot
-  kIgnoreVanished,        // an attempt that its node lost is waited for
-  kRetryWithoutEnd,       // a second attempt begins while the first may live
-  kAgentForgetsEarly,     // the agent drops its record before the server has it
-  kAgentLosesEvents,      // the agent drops an event once sent, answered or not
-  kWrongExit,             // an exit is taken from whichever attempt reported last
+  kActBeforeCommit,        // effects leave before the commit
+  kFenceSkipped,           // reports of a given-up generation are taken
+  kTerminalNotFinal,       // a cancel still changes a run that has ended
+  kForgetStopOnRecovery,   // a restart forgets what was being stopped
+  kKeepAfterFailedCommit,  // memory keeps what the store refused
+  kSubmitTwice,            // the same id submitted twice starts anew
+  kSlotLeak,               // an ended attempt keeps its slot
+  kIgnoreVanished,         // an attempt that its node lost is waited for
+  kRetryWithoutEnd,        // a second attempt begins while the first may live
+  kAgentForgetsEarly,      // the agent drops its record before the server has it
+  kAgentLosesEvents,       // the agent drops an event once sent, answered or not
+  kWrongExit,              // an exit is taken from whichever attempt reported last
 };
 inline constexpr int kPlantCount = 13;
 const char* PlantName(Plant plant);
@@ -182,8 +182,8 @@ class Core {
   struct NodeState {
     model::NodeRecord record;
     Time seen;
-    bool open = false;     // has said hello since the start and was seen lately
-    int64_t session = 0;   // the latest request's
+    bool open = false;    // has said hello since the start and was seen lately
+    int64_t session = 0;  // the latest request's
     int64_t sequence = 0;
   };
   const std::map<std::string, NodeState>& nodes() const { return nodes_; }

@@ -35,8 +35,7 @@ Result<Json> Core::On(const CreateWorkspace& input, Time now) {
 Result<Json> Core::On(const CreateExperiment& input, Time now) {
   TRY_VOID(model::CheckName("experiment", input.experiment.name));
   TRY(auto workspace, Document("workspace", input.experiment.workspace));
-  if (!workspace)
-    return MakeError(Code::kNotFound, "workspace.not_found", StrCat("there is no workspace '", input.experiment.workspace, "'"), "workspace");
+  if (!workspace) return MakeError(Code::kNotFound, "workspace.not_found", StrCat("there is no workspace '", input.experiment.workspace, "'"), "workspace");
   std::string key = ExperimentKey(input.experiment.workspace, input.experiment.name);
   TRY(auto there, Document("experiment", key));
   if (there) return *there;
@@ -80,7 +79,8 @@ Result<Json> Core::On(const AddToken& input, Time now) {
   token.created = now;
   Stage(PutToken(token));
   staged_effects_.push_back(AccessChanged{});
-  return Json::MakeObject({{"id", token.id}, {"user", token.user}, {"label", token.label}, {"expires", token.expires ? Json(FormatTime(token.expires)) : Json()}});
+  return Json::MakeObject(
+      {{"id", token.id}, {"user", token.user}, {"label", token.label}, {"expires", token.expires ? Json(FormatTime(token.expires)) : Json()}});
 }
 
 Result<Json> Core::On(const RevokeToken& input, Time now) {

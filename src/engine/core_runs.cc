@@ -35,7 +35,8 @@ Result<Json> Core::On(const Submit& input, Time now) {
 
   TRY(auto workspace, Document("workspace", wanted.workspace));
   if (!workspace)
-    return MakeError(Code::kNotFound, "workspace.not_found", StrCat("there is no workspace '", wanted.workspace, "'; create it with: ferry workspace create -w ", wanted.workspace), "workspace");
+    return MakeError(Code::kNotFound, "workspace.not_found",
+                     StrCat("there is no workspace '", wanted.workspace, "'; create it with: ferry workspace create -w ", wanted.workspace), "workspace");
   TRY(auto experiment_json, Document("experiment", ExperimentKey(wanted.workspace, wanted.experiment)));
   model::Experiment experiment;
   if (experiment_json) {
@@ -87,8 +88,7 @@ Result<Json> Core::On(const Cancel& input, Time now) {
 Result<Json> Core::On(const Evict& input, Time now) {
   std::optional<Run> loaded;
   TRY(Run * run, Find(input.run, loaded));
-  if (loaded || !LeaseOf(run->attempt().phase))
-    return MakeError(Code::kConflict, "run.not_placed", StrCat("run '", input.run, "' is on no node"), "run");
+  if (loaded || !LeaseOf(run->attempt().phase)) return MakeError(Code::kConflict, "run.not_placed", StrCat("run '", input.run, "' is on no node"), "run");
   Step(*run, model::EvictAsked{}, now);
   return Json::MakeObject({{"id", run->id}, {"status", model::StatusName(model::StatusOf(*run))}});
 }
@@ -97,7 +97,8 @@ Result<void> Core::ApplyUpdate(Run& run, const Update& update, Time now) {
   for (const auto& [key, value] : update.add_properties)
     if (auto it = run.properties.find(key); it != run.properties.end() && it->second != value)
       return MakeError(Code::kConflict, "property.immutable",
-                       StrCat("property '", key, "' of run '", run.id, "' is '", it->second, "' already; properties cannot be changed"), StrCat("properties.", key));
+                       StrCat("property '", key, "' of run '", run.id, "' is '", it->second, "' already; properties cannot be changed"),
+                       StrCat("properties.", key));
   for (const auto& [key, value] : update.set_tags) run.tags[key] = value;
   for (const std::string& key : update.remove_tags) run.tags.erase(key);
   for (const auto& [key, value] : update.add_properties) run.properties[key] = value;
@@ -188,11 +189,11 @@ Result<Json> Core::On(const AgentHello& input, Time now) {
 
 Result<Json> Core::On(const AgentReport& input, Time now) {
   auto node = nodes_.find(input.node);
-  if (node == nodes_.end())
-    return MakeError(Code::kConflict, "agent.unknown", StrCat("node '", input.node, "' has not said hello"), "node");
+  if (node == nodes_.end()) return MakeError(Code::kConflict, "agent.unknown", StrCat("node '", input.node, "' has not said hello"), "node");
   if (input.generation != node->second.record.generation && settings_.plant != Plant::kFenceSkipped)
     return MakeError(Code::kConflict, "agent.fenced",
-                     StrCat("node '", input.node, "' was given up on: its generation is ", node->second.record.generation, ", not ", input.generation), "generation");
+                     StrCat("node '", input.node, "' was given up on: its generation is ", node->second.record.generation, ", not ", input.generation),
+                     "generation");
   TRY_VOID(CheckSequence(node->second, input.session, input.sequence));
   node->second.seen = now;
   auto current = [&](const AttemptKey& key) -> Run* {

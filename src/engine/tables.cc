@@ -10,11 +10,8 @@ using store::ColumnType;
 using store::Value;
 
 Json ToJson(const Artifact& artifact) {
-  return Json::MakeObject({{"run", artifact.run},
-                           {"path", artifact.path},
-                           {"digest", artifact.digest.Hex()},
-                           {"size", artifact.size},
-                           {"time", artifact.time.micros}});
+  return Json::MakeObject(
+      {{"run", artifact.run}, {"path", artifact.path}, {"digest", artifact.digest.Hex()}, {"size", artifact.size}, {"time", artifact.time.micros}});
 }
 
 Result<Artifact> ArtifactFromJson(const Json& json) {
@@ -40,7 +37,13 @@ const std::vector<store::TableSpec>& Tables() {
         {"name", ColumnType::kText, false},
         {"type", ColumnType::kText, false},
         {"live", ColumnType::kInt, false}},
-       {{"archived", "created"}, {"experiment", "created"}, {"status", "created"}, {"target", "created"}, {"parent", "created"}, {"archived", "status"}, {"live"}}},
+       {{"archived", "created"},
+        {"experiment", "created"},
+        {"status", "created"},
+        {"target", "created"},
+        {"parent", "created"},
+        {"archived", "status"},
+        {"live"}}},
       {"experiment", {{"workspace", ColumnType::kText, true}, {"name", ColumnType::kText, false}, {"archived", ColumnType::kInt, false}}, {}},
       {"workspace", {}, {}},
       {"target", {}, {}},
@@ -89,12 +92,11 @@ store::Put PutArtifact(const Artifact& artifact) {
 }
 store::Put PutUser(const model::User& user) { return {"user", {user.name, model::ToJson(user).Dump(), {}}, {}, {}}; }
 store::Put PutToken(const model::Token& token) { return {"token", {token.id, model::ToJson(token).Dump(), {token.user}}, {}, {}}; }
-store::Put PutWorkspace(const model::Workspace& workspace) {
-  return {"workspace", {workspace.name, model::ToJson(workspace).Dump(), {}}, {}, {}};
-}
+store::Put PutWorkspace(const model::Workspace& workspace) { return {"workspace", {workspace.name, model::ToJson(workspace).Dump(), {}}, {}, {}}; }
 store::Put PutExperiment(const model::Experiment& experiment) {
   return {"experiment",
-          {ExperimentKey(experiment.workspace, experiment.name), model::ToJson(experiment).Dump(),
+          {ExperimentKey(experiment.workspace, experiment.name),
+           model::ToJson(experiment).Dump(),
            {experiment.workspace, experiment.name, int64_t{experiment.archived}}},
           {},
           {}};

@@ -57,9 +57,7 @@ ChunkReader::Step ChunkReader::Byte(char c) {
     case At::kExtension:
       if (c == '\r') at_ = At::kSizeEnd;
       return c == '\n' || ++extra_ > kMaxExtra ? Step::kBad : Step::kMore;
-    case At::kSizeEnd:
-      digits_ = 0;
-      return expect('\n', left_ == 0 ? At::kTrailer : At::kData);
+    case At::kSizeEnd: digits_ = 0; return expect('\n', left_ == 0 ? At::kTrailer : At::kData);
     case At::kDataReturn: return expect('\r', At::kDataEnd);
     case At::kDataEnd: return expect('\n', At::kSize);
     case At::kTrailer:
@@ -71,7 +69,9 @@ ChunkReader::Step ChunkReader::Byte(char c) {
       return c == '\n' || ++extra_ > kMaxExtra ? Step::kBad : Step::kMore;
     case At::kTrailerEnd: return expect('\n', At::kTrailer);
     case At::kLastEnd: return expect('\n', At::kDone);
-    case At::kData: case At::kDone: case At::kBad: break;
+    case At::kData:
+    case At::kDone:
+    case At::kBad: break;
   }
   return Step::kBad;
 }

@@ -16,14 +16,12 @@ namespace {
 
 constexpr size_t kReadSize = 64u << 10;
 constexpr size_t kMaxHead = 256u << 10;
-constexpr uint64_t kMaxBody = 1u << 30;       // of a reply held in memory
+constexpr uint64_t kMaxBody = 1u << 30;  // of a reply held in memory
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
 using Sink = std::function<Result<void>(std::string_view)>;
 
-Error BadUrl(std::string_view text, std::string_view why) {
-  return MakeError(Code::kInvalid, "url.invalid", StrCat("\"", text, "\" is no address: ", why));
-}
+Error BadUrl(std::string_view text, std::string_view why) { return MakeError(Code::kInvalid, "url.invalid", StrCat("\"", text, "\" is no address: ", why)); }
 Error BadReply(std::string_view why) { return MakeError(Code::kInternal, "http.bad_reply", StrCat("the server's reply is malformed: ", why)); }
 
 std::optional<uint64_t> ParseNumber(std::string_view text, int base = 10) {
@@ -68,11 +66,17 @@ Code CodeFromStatus(int status) {
   switch (status) {
     case 401: return Code::kUnauthorized;
     case 403: return Code::kForbidden;
-    case 404: case 410: return Code::kNotFound;
-    case 409: case 412: return Code::kConflict;
-    case 413: case 431: return Code::kTooLarge;
-    case 429: case 502: case 503: return Code::kUnavailable;
-    case 408: case 504: return Code::kTimeout;
+    case 404:
+    case 410: return Code::kNotFound;
+    case 409:
+    case 412: return Code::kConflict;
+    case 413:
+    case 431: return Code::kTooLarge;
+    case 429:
+    case 502:
+    case 503: return Code::kUnavailable;
+    case 408:
+    case 504: return Code::kTimeout;
     case 507: return Code::kExhausted;
     default: return status >= 400 && status < 500 ? Code::kInvalid : Code::kInternal;
   }
@@ -366,8 +370,7 @@ Result<Reply> Client::Do(const Call& call, std::stop_token stop) { return impl_-
 
 void Client::Close() { impl_->Close(); }
 
-Result<void> Client::Events(const std::string& path, const std::string& last_id, const std::function<bool(const Event&)>& on_event,
-                            std::stop_token stop) {
+Result<void> Client::Events(const std::string& path, const std::string& last_id, const std::function<bool(const Event&)>& on_event, std::stop_token stop) {
   Call call;
   call.path = path;
   call.headers.emplace_back("Accept", "text/event-stream");

@@ -74,8 +74,7 @@ class Client {
   // Reads server-sent events until the stream ends (success), an error, or `on_event` returns false (success; the connection closes).
   // `last_id` is sent as Last-Event-ID. Comments (heartbeats) keep the timeout away and are not reported. A status over 299 is its error
   // (ErrorFromReply).
-  Result<void> Events(const std::string& path, const std::string& last_id, const std::function<bool(const Event&)>& on_event,
-                      std::stop_token stop = {});
+  Result<void> Events(const std::string& path, const std::string& last_id, const std::function<bool(const Event&)>& on_event, std::stop_token stop = {});
 
   // Closes the kept connection, if any.
   void Close();

@@ -52,8 +52,8 @@ TEST(Url, Parses) {
   EXPECT_EQ(ParseUrl("http://[::1]:99/x")->host, "::1");
   EXPECT_EQ(ParseUrl("http://[::1]:99/x")->port, 99);
   EXPECT_EQ(ParseUrl("unix:///run/a.sock")->path, "/run/a.sock");
-  for (const char* bad : {"", "host", "ftp://h", "http://", "http://:80", "http://h:0", "http://h:65536", "http://h:x", "http://h:", "http://u@h", "http://[::1",
-                          "unix://relative", "unix://", "http://a b", "http://h?x"}) {
+  for (const char* bad : {"", "host", "ftp://h", "http://", "http://:80", "http://h:0", "http://h:65536", "http://h:x", "http://h:", "http://u@h",
+                          "http://[::1", "unix://relative", "unix://", "http://a b", "http://h?x"}) {
     auto result = ParseUrl(bad);
     ASSERT_FALSE(result.ok()) << bad;
     EXPECT_EQ(result.error().slug, "url.invalid");

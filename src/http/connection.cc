@@ -14,19 +14,17 @@ namespace ferry::http {
 namespace {
 
 constexpr asio::use_awaitable_t<Strand> kAwait;
-constexpr size_t kHeadRead = 4u << 10;        // read size while waiting for a head
-constexpr size_t kBodyRead = 64u << 10;       // read size within a body
-constexpr size_t kKeptBuffer = 16u << 10;     // an idle connection gives more than this back
-constexpr size_t kJoinedBody = 16u << 10;     // up to this size head and body are one piece of memory
-constexpr uint64_t kSmallBody = 64u << 10;    // an unwanted body up to this size is read and dropped to keep the connection
-constexpr uint64_t kReserved = 1u << 20;      // trusted of a declared content-length
+constexpr size_t kHeadRead = 4u << 10;      // read size while waiting for a head
+constexpr size_t kBodyRead = 64u << 10;     // read size within a body
+constexpr size_t kKeptBuffer = 16u << 10;   // an idle connection gives more than this back
+constexpr size_t kJoinedBody = 16u << 10;   // up to this size head and body are one piece of memory
+constexpr uint64_t kSmallBody = 64u << 10;  // an unwanted body up to this size is read and dropped to keep the connection
+constexpr uint64_t kReserved = 1u << 20;    // trusted of a declared content-length
 constexpr std::chrono::milliseconds kLingerTime{2000};
 
 Error BadRequest(std::string message) { return MakeError(Code::kInvalid, "http.bad_request", std::move(message)); }
 
-Error TooLarge(uint64_t limit) {
-  return MakeError(Code::kTooLarge, "http.body_too_large", StrCat("the request body is larger than ", FormatBytes(limit)));
-}
+Error TooLarge(uint64_t limit) { return MakeError(Code::kTooLarge, "http.body_too_large", StrCat("the request body is larger than ", FormatBytes(limit))); }
 
 Response ParseFailure(error_code ec) {
   if (ec == beast::http::error::header_limit || ec == beast::http::error::buffer_overflow)
@@ -226,8 +224,10 @@ Task<bool> Connection::Exchange() {
     }
     if (watching_) {
       while (watching_ && !aborted_) co_await Park();
-      if (gone_) ec = asio::error::eof;
-      else ec = {};
+      if (gone_)
+        ec = asio::error::eof;
+      else
+        ec = {};
     } else {
       size_t n = co_await ReadSome(buffer_.prepare(kHeadRead), ec);
       buffer_.commit(n);

@@ -59,8 +59,7 @@ class RequestParser;
 
 // What all connections of a server share. Lives until the last of them is gone, which a responder kept for long may delay.
 struct Core {
-  Core(Settings settings, Service& service)
-      : settings(std::move(settings)), service(service), io(static_cast<int>(this->settings.threads)) {}
+  Core(Settings settings, Service& service) : settings(std::move(settings)), service(service), io(static_cast<int>(this->settings.threads)) {}
 
   Settings settings;
   Service& service;
@@ -115,21 +114,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
   // Where a request body goes.
   struct Intake {
-    BodySink* sink = nullptr;     // or else into `text`
-    bool discard = false;         // or nowhere
-    uint64_t limit = 0;           // of `text`
+    BodySink* sink = nullptr;  // or else into `text`
+    bool discard = false;      // or nowhere
+    uint64_t limit = 0;        // of `text`
     std::string text;
     std::optional<Error> failure;
     bool Take(std::string_view bytes);
   };
   // The streamed response as the threads outside see it; guarded by mutex_.
   struct Streaming {
-    bool open = false;         // Write is taken
-    bool ended = false;        // no more will be written
-    bool closed = false;       // the peer or the server went away
-    bool drain_due = false;    // something was sent since on_drained was called last
-    std::string queue;         // not yet taken by the writer
-    size_t in_flight = 0;      // taken, not yet with the kernel
+    bool open = false;       // Write is taken
+    bool ended = false;      // no more will be written
+    bool closed = false;     // the peer or the server went away
+    bool drain_due = false;  // something was sent since on_drained was called last
+    std::string queue;       // not yet taken by the writer
+    size_t in_flight = 0;    // taken, not yet with the kernel
     std::shared_ptr<std::function<void()>> on_drained;
     std::function<void()> on_closed;
   };

@@ -49,8 +49,7 @@ std::string_view Reason(int status) {
 }
 
 bool EqualNoCase(std::string_view a, std::string_view lower) {
-  return a.size() == lower.size() &&
-         std::equal(a.begin(), a.end(), lower.begin(), [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
+  return a.size() == lower.size() && std::equal(a.begin(), a.end(), lower.begin(), [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
 }
 
 bool IsConnectionHeader(std::string_view name) {
@@ -164,10 +163,8 @@ Response ErrorResponse(const Error& error, int status) {
   Response response;
   response.status = status != 0 ? status : HttpStatus(error.code);
   response.headers.emplace_back("Content-Type", "application/json");
-  response.body = Json::MakeObject({{"error", Json::MakeObject({{"code", CodeName(error.code)},
-                                                                {"slug", error.slug},
-                                                                {"message", error.message},
-                                                                {"field", error.field}})}})
+  response.body = Json::MakeObject(
+                      {{"error", Json::MakeObject({{"code", CodeName(error.code)}, {"slug", error.slug}, {"message", error.message}, {"field", error.field}})}})
                       .Dump();
   return response;
 }

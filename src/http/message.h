@@ -21,9 +21,9 @@ enum class Framing { kLength, kChunked, kClose, kNone };
 // What the connection adds to a response head.
 struct HeadOptions {
   Framing framing = Framing::kLength;
-  uint64_t length = 0;       // for kLength
-  bool close = false;        // the connection ends after this response
-  bool keep_alive = false;   // say so: a HTTP/1.0 client asked for it
+  uint64_t length = 0;      // for kLength
+  bool close = false;       // the connection ends after this response
+  bool keep_alive = false;  // say so: a HTTP/1.0 client asked for it
 };
 
 // Appends the status line and all headers with the blank line. Line breaks in header values become spaces; the connection's own headers

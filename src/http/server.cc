@@ -1,17 +1,18 @@
-#include "http/connection.h"
+#include "http/server.h"
 
+#include <openssl/ssl.h>
+
+#include <algorithm>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <openssl/ssl.h>
-#include <algorithm>
 #include <thread>
 
 #include "base/text.h"
-#include "http/server.h"
+#include "http/connection.h"
 #include "os/socket.h"
 
 namespace ferry::http {
@@ -21,9 +22,9 @@ using asio::ip::tcp;
 using Acceptor = asio::basic_socket_acceptor<tcp, Strand>;
 
 constexpr asio::use_awaitable_t<Strand> kAwait;
-constexpr std::chrono::milliseconds kSweep{100};          // how late a passed deadline may be noticed
-constexpr std::chrono::milliseconds kAcceptPause{50};     // after accept failed for want of descriptors
-constexpr size_t kRefusals = 64;                          // connections over the limit that are told so at a time
+constexpr std::chrono::milliseconds kSweep{100};       // how late a passed deadline may be noticed
+constexpr std::chrono::milliseconds kAcceptPause{50};  // after accept failed for want of descriptors
+constexpr size_t kRefusals = 64;                       // connections over the limit that are told so at a time
 
 Error ListenError(error_code ec, const Settings& settings) {
   std::string message = StrCat("cannot listen on ", settings.address, ":", settings.port, ": ", ec.message());
@@ -34,9 +35,7 @@ Error ListenError(error_code ec, const Settings& settings) {
 
 Result<void> LoadTls(asio::ssl::context& context, const TlsFiles& files) {
   error_code ec;
-  auto failed = [&](const std::string& path) {
-    return MakeError(Code::kInvalid, "http.tls_files", StrCat("cannot use ", path, " for TLS: ", ec.message()));
-  };
+  auto failed = [&](const std::string& path) { return MakeError(Code::kInvalid, "http.tls_files", StrCat("cannot use ", path, " for TLS: ", ec.message())); };
   SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.native_handle(), SSL_OP_NO_RENEGOTIATION);
   context.use_certificate_chain_file(files.certificate, ec);
@@ -91,10 +90,10 @@ class AsioServer : public Server {
 
   void Serve() {
     accepting_ = true;
-    asio::co_spawn(strand_, [this] { return AcceptLoop(); }, [this](std::exception_ptr) { EndAccepting(); });
+    asio::co_spawn(
+        strand_, [this] { return AcceptLoop(); }, [this](std::exception_ptr) { EndAccepting(); });
     asio::post(strand_, [this] { Sweep(); });
-    for (unsigned i = 0; i < std::max(1u, core_->settings.threads); ++i)
-      threads_.emplace_back([core = core_] { core->io.run(); });
+    for (unsigned i = 0; i < std::max(1u, core_->settings.threads); ++i) threads_.emplace_back([core = core_] { core->io.run(); });
   }
 
   uint16_t port() const override { return port_; }

@@ -282,8 +282,8 @@ TEST(Server, HeaderLimit) {
   auto server = StartServer(service, settings);
   std::string many = "GET / HTTP/1.1\r\n";
   for (int i = 0; i < 200; ++i) many += StrCat("X-", i, ": some value\r\n");
-  for (const std::string& request : {StrCat("GET / HTTP/1.1\r\nX: ", std::string(5000, 'x'), "\r\n\r\n"), many + "\r\n",
-                                     StrCat("GET /", std::string(5000, 'x'))}) {
+  for (const std::string& request :
+       {StrCat("GET / HTTP/1.1\r\nX: ", std::string(5000, 'x'), "\r\n\r\n"), many + "\r\n", StrCat("GET /", std::string(5000, 'x'))}) {
     auto peer = RawPeer::To(server->port());
     peer.Send(request);
     std::string all = peer.ReadAll();
@@ -300,11 +300,11 @@ TEST(Server, MalformedRequestsAre400) {
     responder.Send({});
   };
   auto server = StartServer(service);
-  for (std::string request : {"nonsense\r\n\r\n", "GET / HTTP/3.0\r\n\r\n", "GET /?x=%zz HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-                              "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: -3\r\n\r\n",
-                              "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
-                              "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-                              "GET path HTTP/1.1\r\n\r\n"}) {
+  for (std::string request :
+       {"nonsense\r\n\r\n", "GET / HTTP/3.0\r\n\r\n", "GET /?x=%zz HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: -3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "GET path HTTP/1.1\r\n\r\n"}) {
     auto peer = RawPeer::To(server->port());
     peer.Send(request);
     std::string all = peer.ReadAll();

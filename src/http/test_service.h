@@ -68,8 +68,7 @@ class RawPeer {
       auto sent = os::Send(fd_, bytes);
       if (sent.kind == os::Transfer::Kind::kFailed) return false;
       bytes.remove_prefix(sent.bytes);
-      if (sent.kind == os::Transfer::Kind::kWait && !os::WaitReady(fd_, {.readable = false, .writable = true}, Deadline(), os::StopSignal()).ok())
-        return false;
+      if (sent.kind == os::Transfer::Kind::kWait && !os::WaitReady(fd_, {.readable = false, .writable = true}, Deadline(), os::StopSignal()).ok()) return false;
     }
     return true;
   }
@@ -88,8 +87,7 @@ class RawPeer {
         rest_.append(bytes, got.bytes);
         continue;
       }
-      if (got.kind == os::Transfer::Kind::kWait && os::WaitReady(fd_, {.readable = true, .writable = false}, Deadline(), os::StopSignal()).ok())
-        continue;
+      if (got.kind == os::Transfer::Kind::kWait && os::WaitReady(fd_, {.readable = true, .writable = false}, Deadline(), os::StopSignal()).ok()) continue;
       ended_ = got.kind != os::Transfer::Kind::kWait;
       return std::exchange(rest_, {});
     }

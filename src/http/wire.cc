@@ -57,9 +57,7 @@ BIO_METHOD* SocketBio() {
   return method;
 }
 
-bool IsNumeric(const std::string& host) {
-  return host.find(':') != std::string::npos || host.find_first_not_of("0123456789.") == std::string::npos;
-}
+bool IsNumeric(const std::string& host) { return host.find(':') != std::string::npos || host.find_first_not_of("0123456789.") == std::string::npos; }
 
 }  // namespace
 
@@ -90,16 +88,13 @@ Wire::~Wire() {
   ERR_clear_error();
 }
 
-Error Wire::Broken(std::string_view why) const {
-  return MakeError(Code::kUnavailable, "http.unreachable", StrCat("cannot reach ", name_, ": ", why));
-}
+Error Wire::Broken(std::string_view why) const { return MakeError(Code::kUnavailable, "http.unreachable", StrCat("cannot reach ", name_, ": ", why)); }
 
-Result<std::unique_ptr<Wire>> Wire::Open(const Url& url, const TlsContext* tls, std::chrono::milliseconds connect_timeout,
-                                         std::chrono::milliseconds io_timeout, const os::StopSignal& stop) {
+Result<std::unique_ptr<Wire>> Wire::Open(const Url& url, const TlsContext* tls, std::chrono::milliseconds connect_timeout, std::chrono::milliseconds io_timeout,
+                                         const os::StopSignal& stop) {
   const bool is_unix = url.scheme == "unix";
   const bool bracket = url.host.find(':') != std::string::npos;
-  std::string name = is_unix ? StrCat("unix://", url.path)
-                             : StrCat(url.scheme, "://", bracket ? "[" : "", url.host, bracket ? "]" : "", ":", url.port);
+  std::string name = is_unix ? StrCat("unix://", url.path) : StrCat(url.scheme, "://", bracket ? "[" : "", url.host, bracket ? "]" : "", ":", url.port);
   const auto deadline = std::chrono::steady_clock::now() + connect_timeout;
   auto fd = is_unix ? os::ConnectUnix(url.path, deadline, stop) : os::ConnectTcp(url.host, url.port, deadline, stop);
   if (!fd.ok()) {

@@ -48,8 +48,7 @@ class Wire {
   bool HasInput();
 
  private:
-  Wire(os::Fd fd, std::string name, std::chrono::milliseconds io_timeout)
-      : fd_(std::move(fd)), name_(std::move(name)), io_timeout_(io_timeout) {}
+  Wire(os::Fd fd, std::string name, std::chrono::milliseconds io_timeout) : fd_(std::move(fd)), name_(std::move(name)), io_timeout_(io_timeout) {}
   Result<void> Handshake(const Url& url, const TlsContext& tls, os::SteadyTime deadline, const os::StopSignal& stop);
   Result<os::Readiness> Wait(os::Readiness wanted, os::SteadyTime deadline, const os::StopSignal& stop) const;
   // What a TLS call that moved nothing waits for; an error when it failed, kEnd when the peer ended.

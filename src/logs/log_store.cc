@@ -140,13 +140,10 @@ class FollowerSubscription final : public Subscription {
   uint64_t id_ = 0;
 };
 
-bool IsSafeRun(std::string_view run) {
-  return IsSafePath(run) && run.find('/') == std::string_view::npos && run != kTrash;
-}
+bool IsSafeRun(std::string_view run) { return IsSafePath(run) && run.find('/') == std::string_view::npos && run != kTrash; }
 
 Error BadName(std::string_view name) {
-  return MakeError(Code::kInvalid, "log.bad_name",
-                   StrCat("\"", EncodePercent(name.substr(0, 100)), "\" cannot name a run or a log stream"));
+  return MakeError(Code::kInvalid, "log.bad_name", StrCat("\"", EncodePercent(name.substr(0, 100)), "\" cannot name a run or a log stream"));
 }
 
 class FileLogStore final : public LogStore {
@@ -166,8 +163,7 @@ class FileLogStore final : public LogStore {
       if (!open->fd) TRY_VOID(OpenStream(*open, path));
       erase_lock.unlock();
       if (offset > open->size)
-        return MakeError(Code::kConflict, "log.gap",
-                         StrCat("the stream ", stream, " of ", run, " has ", open->size, " bytes, the append begins at ", offset));
+        return MakeError(Code::kConflict, "log.gap", StrCat("the stream ", stream, " of ", run, " has ", open->size, " bytes, the append begins at ", offset));
       bytes.remove_prefix(std::min<uint64_t>(bytes.size(), open->size - offset));
       if (!bytes.empty()) {
         if (auto written = os::WriteAllAt(open->fd, bytes, open->size, path); !written.ok()) {
@@ -210,9 +206,7 @@ class FileLogStore final : public LogStore {
     if (!IsSafeRun(run)) return BadName(run);
     if (!IsSafePath(stream)) return BadName(stream);
     std::string path = PathOf(run, stream);
-    auto missing = [&] {
-      return MakeError(Code::kNotFound, "log.not_found", StrCat("the run ", run, " has no log stream ", stream));
-    };
+    auto missing = [&] { return MakeError(Code::kNotFound, "log.not_found", StrCat("the run ", run, " has no log stream ", stream)); };
     auto fd = os::Open(path, os::OpenMode::kRead);
     if (!fd.ok()) return fd.error().code == Code::kNotFound ? missing() : fd.error();
     TRY(os::Stat stat, os::StatFd(*fd, path));
@@ -263,8 +257,7 @@ class FileLogStore final : public LogStore {
     }
     if (!fd.ok()) {
       auto stat = os::StatPath(path);
-      if (stat.ok() && stat->type == os::FileType::kFolder)
-        return MakeError(Code::kConflict, "file.exists", StrCat(path, " is a folder of other streams"));
+      if (stat.ok() && stat->type == os::FileType::kFolder) return MakeError(Code::kConflict, "file.exists", StrCat(path, " is a folder of other streams"));
       return fd.error();
     }
     TRY(os::Stat stat, os::StatFd(*fd, path));
@@ -316,8 +309,8 @@ class FileLogStore final : public LogStore {
   // Held shared while a run's files are found, made or flushed, alone while a run is moved away.
   std::shared_mutex erase_mutex_;
   uint64_t erased_ = 0;
-  std::mutex sync_mutex_;     // one Sync at a time, taken first
-  std::mutex flushed_mutex_;  // taken last
+  std::mutex sync_mutex_;          // one Sync at a time, taken first
+  std::mutex flushed_mutex_;       // taken last
   std::set<std::string> flushed_;  // runs with nothing to flush
 };
 

@@ -258,10 +258,12 @@ TEST_F(LogStoreTest, KillLosesNothingAcknowledged) {
   }
   ::close(pipe[1]);
   uint64_t acknowledged = 0;
-  while (acknowledged < 20'000 && ::read(pipe[0], &acknowledged, 8) == 8) {}
+  while (acknowledged < 20'000 && ::read(pipe[0], &acknowledged, 8) == 8) {
+  }
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  while (::read(pipe[0], &acknowledged, 8) == 8) {}
+  while (::read(pipe[0], &acknowledged, 8) == 8) {
+  }
   ::close(pipe[0]);
   Reopen();
   EXPECT_GE(store_->Streams("run")->at(0).size, acknowledged);

@@ -1,5 +1,6 @@
 // ferry: the one program. Everything but server and agent is the command line's.
 #include "cli/main.h"
+
 #include "os/process.h"
 #include "server/command.h"
 

@@ -16,12 +16,8 @@ std::optional<Role> RoleFromName(std::string_view name) {
   return std::nullopt;
 }
 
-Json ToJson(const User& user) {
-  return Json::MakeObject({{"name", user.name}, {"role", RoleName(user.role)}, {"created", user.created.micros}});
-}
-User UserFromJson(const Json& json) {
-  return {json.GetString("name"), RoleFromName(json.GetString("role")).value_or(Role::kReader), TimeOf(json, "created")};
-}
+Json ToJson(const User& user) { return Json::MakeObject({{"name", user.name}, {"role", RoleName(user.role)}, {"created", user.created.micros}}); }
+User UserFromJson(const Json& json) { return {json.GetString("name"), RoleFromName(json.GetString("role")).value_or(Role::kReader), TimeOf(json, "created")}; }
 
 Json ToJson(const Token& token) {
   return Json::MakeObject({{"id", token.id},
@@ -33,8 +29,8 @@ Json ToJson(const Token& token) {
                            {"revoked", token.revoked.micros}});
 }
 Token TokenFromJson(const Json& json) {
-  return {json.GetString("id"), json.GetString("digest"), json.GetString("user"), json.GetString("label"),
-          TimeOf(json, "created"), TimeOf(json, "expires"), TimeOf(json, "revoked")};
+  return {json.GetString("id"),    json.GetString("digest"), json.GetString("user"), json.GetString("label"),
+          TimeOf(json, "created"), TimeOf(json, "expires"),  TimeOf(json, "revoked")};
 }
 
 Json ToJson(const Workspace& workspace) {
@@ -58,7 +54,8 @@ Json ToJson(const Experiment& experiment) {
                            {"tags", experiment.tags}});
 }
 Experiment ExperimentFromJson(const Json& json) {
-  return {json.GetString("workspace"), json.GetString("name"), json.GetString("id"), TimeOf(json, "created"), json.GetInt("runs"), json.GetBool("archived"), json.GetStringMap("tags")};
+  return {json.GetString("workspace"), json.GetString("name"),   json.GetString("id"),     TimeOf(json, "created"),
+          json.GetInt("runs"),         json.GetBool("archived"), json.GetStringMap("tags")};
 }
 
 Json ToJson(const TargetRecord& target) {
@@ -67,13 +64,18 @@ Json ToJson(const TargetRecord& target) {
 }
 TargetRecord TargetFromJson(const Json& json) {
   std::string kind = json.GetString("kind");
-  return {json.GetString("name"), kind == "elastic" ? TargetKind::kElastic : kind == "batch" ? TargetKind::kBatch : TargetKind::kFixed, static_cast<int>(json.GetInt("size"))};
+  return {json.GetString("name"),
+          kind == "elastic" ? TargetKind::kElastic
+          : kind == "batch" ? TargetKind::kBatch
+                            : TargetKind::kFixed,
+          static_cast<int>(json.GetInt("size"))};
 }
 
 Json ToJson(const NodeRecord& node) {
   Json gpus = Json::MakeArray();
   for (int gpu : node.gpus) gpus.Push(gpu);
-  Json json = Json::MakeObject({{"name", node.name}, {"target", node.target}, {"generation", node.generation}, {"slots", node.slots}, {"gpus", std::move(gpus)}});
+  Json json =
+      Json::MakeObject({{"name", node.name}, {"target", node.target}, {"generation", node.generation}, {"slots", node.slots}, {"gpus", std::move(gpus)}});
   if (node.provided) json.Set("provided", true);
   json.SetIf("handle", node.handle);
   return json;

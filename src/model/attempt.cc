@@ -7,8 +7,7 @@
 namespace ferry::model {
 namespace {
 
-constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"Queued",     "Placed",   "Preparing", "Running",
-                                                              "Finalizing", "Stopping", "Ended"};
+constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"Queued", "Placed", "Preparing", "Running", "Finalizing", "Stopping", "Ended"};
 constexpr std::array<const char*, kInputCount> kInputNames = {"Place",         "Accepted",    "Started",    "Exited",      "Collected",
                                                               "PrepareFailed", "CancelAsked", "EvictAsked", "NodeGivenUp", "Vanished"};
 
@@ -158,8 +157,7 @@ std::string StateDiagram() {
   }
   out += "\n\n## Why an attempt ended\n\n| reason | the run's status | tried again | meaning |\n|---|---|---|---|\n";
   for (const ReasonRow& row : ReasonTable())
-    out += StrCat("| ", row.name, " | ", StatusName(row.status), " | ",
-                  row.retry == RetryClass::kInfrastructure ? "yes" : "no", " | ", row.text, " |\n");
+    out += StrCat("| ", row.name, " | ", StatusName(row.status), " | ", row.retry == RetryClass::kInfrastructure ? "yes" : "no", " | ", row.text, " |\n");
   out +=
       "\n## What the user sees\n\n"
       "| phase | status | stage |\n|---|---|---|\n"
@@ -183,8 +181,8 @@ Json ToJson(const Exit& exit) {
 }
 
 Exit ExitFromJson(const Json& json) {
-  return {static_cast<int>(json.GetInt("code")), static_cast<int>(json.GetInt("signal")), json.GetBool("out_of_memory"),
-          json.GetBool("timed_out"), json.GetString("message")};
+  return {static_cast<int>(json.GetInt("code")), static_cast<int>(json.GetInt("signal")), json.GetBool("out_of_memory"), json.GetBool("timed_out"),
+          json.GetString("message")};
 }
 
 Json ToJson(const Attempt& attempt) {

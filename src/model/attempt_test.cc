@@ -42,7 +42,7 @@ AttemptInput InputAt(size_t index) {
 
 // Written out a second time, by hand, so that a slip in the table is a difference here. Rows are phases, columns inputs in their order; '.' stays.
 constexpr const char* kExpected[kPhaseCount] = {
-    //PASXCFcegv   Place Accepted Started Exited Collected PrepareFailed Cancel Evict GivenUp Vanished
+    // PASXCFcegv   Place Accepted Started Exited Collected PrepareFailed Cancel Evict GivenUp Vanished
     "1.....6...",  // Queued
     ".234.6556.",  // Placed
     "..34.65566",  // Preparing

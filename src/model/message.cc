@@ -31,8 +31,7 @@ Json ToJson(const AgentMessage& message) {
     json.Set("gpus", Ints(assign->gpus));
     return json;
   }
-  if (auto* stop = std::get_if<Stop>(&message))
-    return KeyJson(stop->key).Set("type", "stop").Set("generation", stop->generation);
+  if (auto* stop = std::get_if<Stop>(&message)) return KeyJson(stop->key).Set("type", "stop").Set("generation", stop->generation);
   return KeyJson(std::get<Forget>(message).key).Set("type", "forget");
 }
 
@@ -41,7 +40,8 @@ Result<AgentMessage> MessageFromJson(const Json& json) {
   AttemptKey key = KeyFrom(json);
   if (key.run.empty()) return MakeError(Code::kInvalid, "message.malformed", "a message to the agent names no run", "run");
   if (type == "assign") {
-    Assign assign{key, json.GetInt("generation"), json.GetString("experiment"), json.GetString("workspace"), json.GetString("token"), {}, IntsFrom(json.Find("gpus"))};
+    Assign assign{key, json.GetInt("generation"),  json.GetString("experiment"), json.GetString("workspace"), json.GetString("token"),
+                  {},  IntsFrom(json.Find("gpus"))};
     if (const Json* spec = json.Find("spec")) assign.spec = SpecFromJson(*spec);
     return AgentMessage(std::move(assign));
   }
@@ -54,8 +54,7 @@ Json ToJson(const AgentEvent& event) {
   Json json = KeyJson(event.key);
   json.Set("event", InputName(event.input.index()));
   if (auto* exited = std::get_if<Exited>(&event.input)) json.Set("exit", ToJson(exited->exit));
-  if (auto* failed = std::get_if<PrepareFailed>(&event.input))
-    json.Set("reason", Describe(failed->reason).name).Set("detail", failed->detail);
+  if (auto* failed = std::get_if<PrepareFailed>(&event.input)) json.Set("reason", Describe(failed->reason).name).Set("detail", failed->detail);
   return json;
 }
 
@@ -94,13 +93,13 @@ Json ToJson(const Hello& hello) {
 }
 
 Result<Hello> HelloFromJson(const Json& json) {
-  Hello hello{json.GetString("node"), json.GetString("target"), json.GetInt("generation"), static_cast<int>(json.GetInt("slots", 1)),
-              IntsFrom(json.Find("gpus")), {}, json.GetInt("session"), json.GetInt("sequence")};
+  Hello hello{
+      json.GetString("node"), json.GetString("target"), json.GetInt("generation"), static_cast<int>(json.GetInt("slots", 1)), IntsFrom(json.Find("gpus")), {},
+      json.GetInt("session"), json.GetInt("sequence")};
   TRY_VOID(CheckName("node", hello.node));
   TRY_VOID(CheckName("target", hello.target));
   int64_t slots = json.GetInt("slots", 1);
-  if (slots < 1 || slots > 100000)
-    return MakeError(Code::kInvalid, "hello.slots", StrCat("slots is ", slots, "; expected 1 to 100000"), "slots");
+  if (slots < 1 || slots > 100000) return MakeError(Code::kInvalid, "hello.slots", StrCat("slots is ", slots, "; expected 1 to 100000"), "slots");
   if (const Json* inventory = json.Find("inventory"); inventory && inventory->is_array())
     for (const Json& item : inventory->as_array()) hello.inventory.push_back(KeyFrom(item));
   return hello;

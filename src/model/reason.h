@@ -30,18 +30,18 @@ std::optional<Status> StatusFromName(std::string_view name);
 bool IsTerminal(Status status);
 
 enum class EndReason {
-  kSucceeded,         // exit status 0
-  kScriptFailed,      // another exit status
-  kScriptKilled,      // a signal that Ferry did not send
-  kOutOfMemory,       // the kernel killed it for memory
-  kTimedOut,          // over maxRunDurationSeconds
-  kCanceled,          // asked for by a user
-  kPreparationFailed, // snapshot, environment or interpreter
-  kLaunchFailed,      // the program could not be started
-  kPreempted,         // the node was taken away, announced
-  kNodeLost,          // the node was not seen for so long that it was given up on
-  kAttemptLost,       // the node is there and no longer knows the attempt
-  kDiskFull,          // the node's disk is full
+  kSucceeded,          // exit status 0
+  kScriptFailed,       // another exit status
+  kScriptKilled,       // a signal that Ferry did not send
+  kOutOfMemory,        // the kernel killed it for memory
+  kTimedOut,           // over maxRunDurationSeconds
+  kCanceled,           // asked for by a user
+  kPreparationFailed,  // snapshot, environment or interpreter
+  kLaunchFailed,       // the program could not be started
+  kPreempted,          // the node was taken away, announced
+  kNodeLost,           // the node was not seen for so long that it was given up on
+  kAttemptLost,        // the node is there and no longer knows the attempt
+  kDiskFull,           // the node's disk is full
 };
 inline constexpr int kEndReasonCount = 12;
 

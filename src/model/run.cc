@@ -7,8 +7,7 @@ namespace ferry::model {
 Status StatusOf(const Run& run) {
   const Phase& phase = run.attempt().phase;
   if (auto* ended = std::get_if<Ended>(&phase)) return Describe(ended->reason).status;
-  if (auto* stopping = std::get_if<Stopping>(&phase))
-    return stopping->why == EndReason::kCanceled ? Status::kCancelRequested : Status::kQueued;
+  if (auto* stopping = std::get_if<Stopping>(&phase)) return stopping->why == EndReason::kCanceled ? Status::kCancelRequested : Status::kQueued;
   if (std::holds_alternative<Queued>(phase)) return Status::kQueued;
   if (std::holds_alternative<Placed>(phase)) return Status::kStarting;
   if (std::holds_alternative<Preparing>(phase)) return Status::kPreparing;
@@ -164,8 +163,7 @@ Result<Run> RunFromJson(const Json& json) {
       TRY(Attempt attempt, AttemptFromJson(item));
       run.attempts.push_back(std::move(attempt));
     }
-  if (run.id.empty() || run.attempts.empty())
-    return MakeError(Code::kInternal, "run.unreadable", "a run in the store has no id or no attempt");
+  if (run.id.empty() || run.attempts.empty()) return MakeError(Code::kInternal, "run.unreadable", "a run in the store has no id or no attempt");
   return run;
 }
 

@@ -16,16 +16,16 @@ namespace ferry::model {
 
 // What to do: a Python script with its arguments, or any program.
 struct RunSpec {
-  std::string script;                  // relative to the snapshot; empty for a command
-  std::vector<std::string> arguments;  // `$NAME` is expanded on the node
-  std::vector<std::string> command;    // instead of script and arguments
-  std::string snapshot;                // id (hex) or empty: an empty working folder
-  std::string interpreter;             // for a script: a path or a name on the PATH; empty: "python"
+  std::string script;                              // relative to the snapshot; empty for a command
+  std::vector<std::string> arguments;              // `$NAME` is expanded on the node
+  std::vector<std::string> command;                // instead of script and arguments
+  std::string snapshot;                            // id (hex) or empty: an empty working folder
+  std::string interpreter;                         // for a script: a path or a name on the PATH; empty: "python"
   std::map<std::string, std::string> environment;  // variables set for the script
-  int64_t max_duration_seconds = 0;    // 0: unlimited
-  int gpus = 0;                        // devices that it needs
-  int max_attempts = 3;                // tries over infrastructure failures
-  std::string source;                  // name of the source directory, for people
+  int64_t max_duration_seconds = 0;                // 0: unlimited
+  int gpus = 0;                                    // devices that it needs
+  int max_attempts = 3;                            // tries over infrastructure failures
+  std::string source;                              // name of the source directory, for people
 
   bool operator==(const RunSpec&) const = default;
 };
@@ -44,7 +44,7 @@ struct Run {
   RunSpec spec;
   int priority = 0;  // higher first
   Time created;
-  Time changed;      // when anything of it changed last
+  Time changed;  // when anything of it changed last
   std::optional<Time> cancel_asked;
   bool archived = false;
   std::map<std::string, std::string> tags;

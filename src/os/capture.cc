@@ -71,8 +71,7 @@ Result<void> Drain(const Fd& pipe, Clock::time_point deadline, std::string& outp
     if (n < 0) return ErrnoError(errno, "read from", program);
     if (n == 0) return {};
     output.append(buffer, static_cast<size_t>(n));
-    if (output.size() > kMostOutput)
-      return MakeError(Code::kTooLarge, "process.output", StrCat(program, " prints too much"));
+    if (output.size() > kMostOutput) return MakeError(Code::kTooLarge, "process.output", StrCat(program, " prints too much"));
   }
 }
 

@@ -23,10 +23,16 @@ void Fd::Close() {
 Error ErrnoError(int error, std::string_view doing, std::string_view path) {
   std::string message = StrCat("cannot ", doing, path.empty() ? "" : " ", path, ": ", std::strerror(error));
   switch (error) {
-    case ENOENT: case ENOTDIR: return MakeError(Code::kNotFound, "file.not_found", message);
-    case EACCES: case EPERM: case EROFS: return MakeError(Code::kForbidden, "file.denied", message);
-    case ENOSPC: case EDQUOT: case EFBIG: return MakeError(Code::kExhausted, "file.disk_full", message);
-    case EEXIST: case ENOTEMPTY: return MakeError(Code::kConflict, "file.exists", message);
+    case ENOENT:
+    case ENOTDIR: return MakeError(Code::kNotFound, "file.not_found", message);
+    case EACCES:
+    case EPERM:
+    case EROFS: return MakeError(Code::kForbidden, "file.denied", message);
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return MakeError(Code::kExhausted, "file.disk_full", message);
+    case EEXIST:
+    case ENOTEMPTY: return MakeError(Code::kConflict, "file.exists", message);
     default: return MakeError(Code::kInternal, "file.io", message);
   }
 }
@@ -115,8 +121,7 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit) {
     }
     if (n == 0) return out;
     out.append(buffer, static_cast<size_t>(n));
-    if (out.size() > limit)
-      return MakeError(Code::kTooLarge, "file.too_large", StrCat(path, " is larger than ", FormatBytes(limit)));
+    if (out.size() > limit) return MakeError(Code::kTooLarge, "file.too_large", StrCat(path, " is larger than ", FormatBytes(limit)));
   }
 }
 
@@ -171,8 +176,7 @@ Result<void> MakeFolders(const std::string& path, unsigned mode) {
   slash = path.rfind('/', slash);
   if (slash == std::string::npos || slash == 0) return ErrnoError(ENOENT, "create the folder", path);
   TRY_VOID(MakeFolders(path.substr(0, slash), mode));
-  if (::mkdir(path.c_str(), static_cast<mode_t>(mode)) < 0 && errno != EEXIST)
-    return ErrnoError(errno, "create the folder", path);
+  if (::mkdir(path.c_str(), static_cast<mode_t>(mode)) < 0 && errno != EEXIST) return ErrnoError(errno, "create the folder", path);
   return {};
 }
 
@@ -216,8 +220,13 @@ FileType TypeOf(mode_t mode) {
 }
 
 Stat FromStat(const struct stat& s) {
-  return {TypeOf(s.st_mode), static_cast<uint64_t>(s.st_size), s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
-          s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec, s.st_ino, s.st_dev, s.st_mode & 07777};
+  return {TypeOf(s.st_mode),
+          static_cast<uint64_t>(s.st_size),
+          s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
+          s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec,
+          s.st_ino,
+          s.st_dev,
+          s.st_mode & 07777};
 }
 
 }  // namespace
@@ -312,8 +321,7 @@ Result<FileLock> FileLock::Take(const std::string& path, bool wait) {
   TRY(Fd fd, Open(path, OpenMode::kReadWrite, 0600));
   while (::flock(fd.get(), LOCK_EX | (wait ? 0 : LOCK_NB)) < 0) {
     if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK)
-      return MakeError(Code::kConflict, "file.locked", StrCat(path, " is held by another process"));
+    if (errno == EWOULDBLOCK) return MakeError(Code::kConflict, "file.locked", StrCat(path, " is held by another process"));
     return ErrnoError(errno, "lock", path);
   }
   return FileLock(std::move(fd));

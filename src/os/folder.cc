@@ -148,8 +148,7 @@ Result<void> CopyContent(const Fd& from, const Fd& to, uint64_t size, std::strin
   if (::fstat(to.get(), &s) < 0) return ErrnoError(errno, "look at", "a file");
   if (size > 0 && cannot_share.load(std::memory_order_relaxed) != s.st_dev + 1) {
     if (::ioctl(to.get(), FICLONE, from.get()) == 0) return {};
-    if (errno == EOPNOTSUPP || errno == ENOTTY || errno == EXDEV)
-      cannot_share.store(s.st_dev + 1, std::memory_order_relaxed);
+    if (errno == EOPNOTSUPP || errno == ENOTTY || errno == EXDEV) cannot_share.store(s.st_dev + 1, std::memory_order_relaxed);
   }
   constexpr size_t kBuffer = 256u << 10;
   if (buffer.size() < kBuffer) buffer.resize(kBuffer);
@@ -161,8 +160,7 @@ Result<void> CopyContent(const Fd& from, const Fd& to, uint64_t size, std::strin
       if (n > 0) continue;
       if (n == 0) break;
       if (errno == EINTR) continue;
-      if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO)
-        return ErrnoError(errno, "copy", "a file");
+      if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO) return ErrnoError(errno, "copy", "a file");
       break;
     }
   }

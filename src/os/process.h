@@ -14,16 +14,16 @@
 namespace ferry::os {
 
 struct SpawnOptions {
-  std::vector<std::string> argv;  // argv[0] is a path or a name on the PATH of `environment`
+  std::vector<std::string> argv;                                  // argv[0] is a path or a name on the PATH of `environment`
   std::optional<std::map<std::string, std::string>> environment;  // none: this process's
-  std::string folder;             // working directory; empty: this one's
-  int stdin_fd = -1;              // -1: /dev/null
-  int stdout_fd = -1;             // -1: this one's
+  std::string folder;                                             // working directory; empty: this one's
+  int stdin_fd = -1;                                              // -1: /dev/null
+  int stdout_fd = -1;                                             // -1: this one's
   int stderr_fd = -1;
-  bool new_session = false;       // setsid: survives this process's terminal and group
-  bool die_with_parent = false;   // SIGKILL when the thread that spawned it ends
+  bool new_session = false;      // setsid: survives this process's terminal and group
+  bool die_with_parent = false;  // SIGKILL when the thread that spawned it ends
   bool new_group = false;
-  int join_fd = -1;               // a Cgroup's join(): the child is born in it where the kernel can do that
+  int join_fd = -1;  // a Cgroup's join(): the child is born in it where the kernel can do that
 };
 // Starts a program. A program that cannot be executed is kNotFound "process.not_found" or kForbidden "process.denied".
 Result<int> Spawn(const SpawnOptions& options);

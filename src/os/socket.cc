@@ -147,9 +147,7 @@ Result<Fd> Listen(const Endpoint& endpoint, std::string_view name) {
   return fd;
 }
 
-short PollEvents(Readiness wanted) {
-  return static_cast<short>((wanted.readable ? POLLIN : 0) | (wanted.writable ? POLLOUT : 0));
-}
+short PollEvents(Readiness wanted) { return static_cast<short>((wanted.readable ? POLLIN : 0) | (wanted.writable ? POLLOUT : 0)); }
 
 Readiness FromPoll(short events, Readiness wanted) {
   bool broken = events & (POLLERR | POLLHUP | POLLNVAL);

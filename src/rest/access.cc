@@ -67,8 +67,7 @@ std::string Access::RunToken(const model::AttemptKey& key) const {
 }
 
 Result<Identity> Access::Identify(std::string_view authorization, Time now) const {
-  if (authorization.empty())
-    return MakeError(Code::kUnauthorized, "auth.missing", "a token is needed: send 'Authorization: Bearer TOKEN', or set FERRY_TOKEN");
+  if (authorization.empty()) return MakeError(Code::kUnauthorized, "auth.missing", "a token is needed: send 'Authorization: Bearer TOKEN', or set FERRY_TOKEN");
   Error unknown = MakeError(Code::kUnauthorized, "auth.unknown", "the token is not known to this server");
   if (ToLower(authorization.substr(0, 7)) != "bearer ") return unknown;
   std::string_view token = Trim(authorization.substr(7));

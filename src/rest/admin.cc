@@ -38,18 +38,23 @@ auto Later(http::Responder responder, int status = 200) {
 
 }  // namespace
 
-void Health(const Parts& parts, Call, http::Responder responder) {
-  Answer(responder, Json::MakeObject({{"status", "ok"}, {"version", parts.version}}));
-}
+void Health(const Parts& parts, Call, http::Responder responder) { Answer(responder, Json::MakeObject({{"status", "ok"}, {"version", parts.version}})); }
 
 void Portal(const Parts& parts, Call, http::Responder responder) {
   std::string page = StrCat(
       "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'><title>Ferry</title>"
       "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:10vh auto;padding:0 1rem;color:#1b1f24;background:#fff}"
-      "code{background:#f1f3f5;padding:.1em .35em;border-radius:4px}@media(prefers-color-scheme:dark){body{color:#e6e9ec;background:#14171a}code{background:#22272c}}</style>"
-      "<h1>Ferry ", parts.version, " is running</h1><p>The portal is not part of this version yet. The same facts are at hand on the command line:</p>"
+      "code{background:#f1f3f5;padding:.1em "
+      ".35em;border-radius:4px}@media(prefers-color-scheme:dark){body{color:#e6e9ec;background:#14171a}code{background:#22272c}}</style>"
+      "<h1>Ferry ",
+      parts.version,
+      " is running</h1><p>The portal is not part of this version yet. The same facts are at hand on the command line:</p>"
       "<p><code>ferry run list</code><br><code>ferry run show -r RUN</code><br><code>ferry run monitor-logs -r RUN</code></p>");
-  responder.Send({200, {{"content-type", "text/html; charset=utf-8"}, {"content-security-policy", "default-src 'none'; style-src 'unsafe-inline'"}, {"x-content-type-options", "nosniff"}}, std::move(page)});
+  responder.Send({200,
+                  {{"content-type", "text/html; charset=utf-8"},
+                   {"content-security-policy", "default-src 'none'; style-src 'unsafe-inline'"},
+                   {"x-content-type-options", "nosniff"}},
+                  std::move(page)});
 }
 
 void Version(const Parts& parts, Call, http::Responder responder) {
@@ -63,7 +68,9 @@ void ShutDown(const Parts& parts, Call, http::Responder responder) {
 
 void Prometheus(const Parts& parts, Call, http::Responder responder) {
   std::string out;
-  auto add = [&](const char* name, const char* type, const char* help, auto value) { out += StrCat("# HELP ferry_", name, " ", help, "\n# TYPE ferry_", name, " ", type, "\nferry_", name, " ", value, "\n"); };
+  auto add = [&](const char* name, const char* type, const char* help, auto value) {
+    out += StrCat("# HELP ferry_", name, " ", help, "\n# TYPE ferry_", name, " ", type, "\nferry_", name, " ", value, "\n");
+  };
   auto counts = parts.engine.counts();
   add("engine_inputs_total", "counter", "Inputs that the engine has applied.", counts.inputs);
   add("engine_commits_total", "counter", "Batches that the engine has committed.", counts.commits);
@@ -142,10 +149,13 @@ void AddUser(const Parts& parts, Call call, http::Responder responder) {
   auto body = BodyObject(call);
   if (!body.ok()) return Answer(responder, body.error());
   auto role = model::RoleFromName(body->GetString("role", "reader"));
-  if (!role) return Answer(responder, MakeError(Code::kInvalid, "user.role", StrCat("role is '", body->GetString("role").substr(0, 40), "'; expected reader, contributor or owner"), "role"));
+  if (!role)
+    return Answer(responder, MakeError(Code::kInvalid, "user.role",
+                                       StrCat("role is '", body->GetString("role").substr(0, 40), "'; expected reader, contributor or owner"), "role"));
   // A role is changed by saying it, never by leaving it out.
   if (auto there = parts.store.Get("user", body->GetString("name")); !body->Find("role") && there.ok() && *there)
-    return Answer(responder, MakeError(Code::kConflict, "user.exists", StrCat("user '", body->GetString("name"), "' exists already; give a role to change it"), "name"));
+    return Answer(responder,
+                  MakeError(Code::kConflict, "user.exists", StrCat("user '", body->GetString("name"), "' exists already; give a role to change it"), "name"));
   parts.engine.Do(engine::AddUser{{body->GetString("name"), *role, {}}}, Later(responder, 201));
 }
 
@@ -170,7 +180,8 @@ void AddToken(const Parts& parts, Call call, http::Responder responder) {
   if (token.user != call.identity.user && call.identity.role != model::Role::kOwner)
     return Answer(responder, MakeError(Code::kForbidden, "auth.forbidden", "only an owner makes tokens for others", "user"));
   int64_t seconds = body->GetInt("expires_in_seconds");
-  if (seconds < 0 || seconds > 100LL * 365 * 86400) return Answer(responder, MakeError(Code::kInvalid, "token.expiry", "expires_in_seconds must be 0 (never) or more", "expires_in_seconds"));
+  if (seconds < 0 || seconds > 100LL * 365 * 86400)
+    return Answer(responder, MakeError(Code::kInvalid, "token.expiry", "expires_in_seconds must be 0 (never) or more", "expires_in_seconds"));
   if (seconds) token.expires = Now() + std::chrono::seconds(seconds);
   token.label = body->GetString("label").substr(0, 255);
   token.id = RandomHex(6);
@@ -187,7 +198,8 @@ void RevokeToken(const Parts& parts, Call call, http::Responder responder) {
     auto document = parts.store.Get("token", call.params["id"]);
     auto json = document.ok() && *document ? ParseJson((*document)->body) : Result<Json>(MakeError(Code::kNotFound, "token.not_found", "", ""));
     if (!json.ok() || json->GetString("user") != call.identity.user)
-      return Answer(responder, MakeError(Code::kNotFound, "token.not_found", StrCat("there is no token '", call.params["id"].substr(0, 80), "' of yours"), "id"));
+      return Answer(responder,
+                    MakeError(Code::kNotFound, "token.not_found", StrCat("there is no token '", call.params["id"].substr(0, 80), "' of yours"), "id"));
   }
   parts.engine.Do(engine::RevokeToken{call.params["id"]}, Later(responder));
 }

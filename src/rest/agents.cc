@@ -9,7 +9,8 @@ namespace {
 
 Result<void> CheckNode(const Call& call, const std::string& node) {
   if (node == call.identity.node) return {};
-  return MakeError(Code::kForbidden, "agent.other_node", StrCat("the token belongs to node '", call.identity.node, "', not to '", node.substr(0, 100), "'"), "node");
+  return MakeError(Code::kForbidden, "agent.other_node", StrCat("the token belongs to node '", call.identity.node, "', not to '", node.substr(0, 100), "'"),
+                   "node");
 }
 
 model::AttemptKey KeyOf(const Json& item) { return {item.GetString("run"), static_cast<int>(item.GetInt("attempt", 1))}; }
@@ -26,7 +27,7 @@ struct Pending {
   const Parts* parts;
   http::Responder responder;
   engine::AgentReport report;
-  std::vector<std::string> ended;  // attempts whose logs must reach the disk
+  std::vector<std::string> ended;     // attempts whose logs must reach the disk
   std::vector<std::string> measured;  // runs whose metric summaries are final now
   std::atomic<size_t> waiting{1};
   std::mutex mutex;
@@ -60,7 +61,9 @@ void AgentCommands(const Parts& parts, Call call, http::Responder responder) {
   int64_t protocol = ParseInt(call.head.Query("protocol", "0")).value_or(0);
   if (protocol != model::kProtocol)
     return Answer(responder, MakeError(Code::kConflict, "agent.protocol",
-                                       StrCat("this server speaks protocol ", model::kProtocol, " and the agent ", protocol, "; the agent finishes what it has and must be upgraded for more"), "protocol"));
+                                       StrCat("this server speaks protocol ", model::kProtocol, " and the agent ", protocol,
+                                              "; the agent finishes what it has and must be upgraded for more"),
+                                       "protocol"));
   parts.channels.Open(call.identity.node, responder.Begin(200, {{"content-type", "text/event-stream"}, {"cache-control", "no-store"}}));
 }
 
@@ -119,7 +122,9 @@ void AgentReport(const Parts& parts, Call call, http::Responder responder) {
           parts.series.Add(std::move(append), [pending](Result<void> done) { Done(pending, done); });
         } else if (const Json* tag = record->Find("tag"); tag && tag->is_string()) {
           const Json* value = record->Find("value");
-          update.set_tags[tag->as_string().substr(0, 255)] = value && value->is_string() ? value->as_string() : value && !value->is_null() ? value->Dump() : std::string();
+          update.set_tags[tag->as_string().substr(0, 255)] = value && value->is_string()  ? value->as_string()
+                                                             : value && !value->is_null() ? value->Dump()
+                                                                                          : std::string();
           updated = true;
         } else if (record->Find("properties")) {
           for (const auto& [name, value] : record->Find("properties")->is_object() ? record->Find("properties")->as_object() : Json::Object{}) {
@@ -132,7 +137,8 @@ void AgentReport(const Parts& parts, Call call, http::Responder responder) {
     }
     for (const Json& item : ListOf(body, "artifacts")) {
       TRY(engine::Artifact artifact, engine::ArtifactFromJson(item));
-      if (!logs::IsSafePath(artifact.path)) return MakeError(Code::kInvalid, "artifact.path", StrCat("'", artifact.path.substr(0, 200), "' is no path of an artifact"), "path");
+      if (!logs::IsSafePath(artifact.path))
+        return MakeError(Code::kInvalid, "artifact.path", StrCat("'", artifact.path.substr(0, 200), "' is no path of an artifact"), "path");
       TRY(auto has, parts.blobs.Has(std::span(&artifact.digest, 1)));
       if (!has[0]) return MakeError(Code::kConflict, "artifact.no_blob", StrCat("the content of '", artifact.path, "' was not uploaded"), "digest");
       artifact.time = now;

@@ -209,7 +209,8 @@ void FetchBlobs(const Parts& parts, Call call, http::Responder responder) {
     if (at == 0) out = blob::kPackMagic;
     while (at < digests.size() && out.size() < kPiece) {
       TRY(auto reader, blobs.Open(digests[at]));
-      if (reader->size() > blob::kMaxPacked) return MakeError(Code::kTooLarge, "blob.too_large", StrCat("blob ", digests[at].Hex(), " is too large for a pack"));
+      if (reader->size() > blob::kMaxPacked)
+        return MakeError(Code::kTooLarge, "blob.too_large", StrCat("blob ", digests[at].Hex(), " is too large for a pack"));
       TRY(std::string raw, reader->Read(0, reader->size()));
       if (plain) {
         out.append(digests[at].Raw());
@@ -281,7 +282,9 @@ void ReadArtifact(const Parts& parts, Call call, http::Responder responder) {
   if (!document.ok()) return Answer(responder, document.error());
   if (!*document) {
     auto known = LoadRun(parts, run);
-    return Answer(responder, known.ok() ? MakeError(Code::kNotFound, "artifact.not_found", StrCat("run '", run, "' has no file '", path.substr(0, 300), "'"), "path") : known.error());
+    return Answer(responder, known.ok()
+                                 ? MakeError(Code::kNotFound, "artifact.not_found", StrCat("run '", run, "' has no file '", path.substr(0, 300), "'"), "path")
+                                 : known.error());
   }
   auto json = ParseJson((*document)->body, "an artifact in the store");
   auto artifact = json.ok() ? engine::ArtifactFromJson(*json) : Result<engine::Artifact>(json.error());

@@ -125,7 +125,8 @@ void Feed::Run() {
         auto document = store_.Get("run", id);
         if (!document.ok() || !*document) continue;
         if (auto run = engine::RunFromDocument(**document); run.ok())
-          events += http::FormatEvent("run", "", Json::MakeObject({{"id", id}, {"experiment", run->experiment}, {"status", model::StatusName(model::StatusOf(*run))}}).Dump());
+          events += http::FormatEvent(
+              "run", "", Json::MakeObject({{"id", id}, {"experiment", run->experiment}, {"status", model::StatusName(model::StatusOf(*run))}}).Dump());
       }
       std::lock_guard lock(mutex_);
       std::erase_if(watchers_, [&](const auto& stream) { return !stream->Write(events); });
@@ -252,7 +253,8 @@ bool Feed::PumpOne(Topic& topic, Follower& follower, const model::Run* run, cons
       Json all = Json::MakeObject();
       if (auto summaries = series_.Summaries(run->id); summaries.ok())
         for (const series::Summary& s : *summaries)
-          all.Add(s.metric, Json::MakeObject({{"latest", s.latest.value}, {"count", s.count}, {"min", s.minimum}, {"max", s.maximum}, {"step", s.latest.step}}));
+          all.Add(s.metric,
+                  Json::MakeObject({{"latest", s.latest.value}, {"count", s.count}, {"min", s.minimum}, {"max", s.maximum}, {"step", s.latest.step}}));
       cached = cache.emplace("metrics", all.Dump()).first;
     }
     if (!send("metrics", cached->second)) return false;

@@ -25,8 +25,8 @@ struct Following {
   std::string run;
   bool logs = true;
   bool metrics = false;
-  bool all_streams = false;                    // every log stream, else the script's output alone
-  std::map<std::string, uint64_t> offsets;     // by "attempt/stream": where to go on
+  bool all_streams = false;                 // every log stream, else the script's output alone
+  std::map<std::string, uint64_t> offsets;  // by "attempt/stream": where to go on
 };
 
 class Feed {

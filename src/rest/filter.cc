@@ -15,7 +15,8 @@ using store::Field;
 using store::Op;
 using store::Value;
 
-constexpr std::array kColumns = {"id", "key", "created", "started", "ended", "status", "experiment", "workspace", "target", "parent", "user", "number", "name", "type", "archived"};
+constexpr std::array kColumns = {"id",     "key",    "created", "started", "ended", "status", "experiment", "workspace",
+                                 "target", "parent", "user",    "number",  "name",  "type",   "archived"};
 constexpr std::array kTimes = {"created", "started", "ended"};
 
 bool IsTime(const Field& field) {
@@ -84,7 +85,8 @@ class Parser {
   }
   Error Fail(std::string_view expected) const {
     std::string found = at_ < text_.size() ? StrCat("'", text_.substr(at_, 12), "'") : std::string("the end");
-    return MakeError(Code::kInvalid, "filter.invalid", StrCat("the filter is wrong at character ", at_ + 1, ": expected ", expected, ", found ", found), "filter");
+    return MakeError(Code::kInvalid, "filter.invalid", StrCat("the filter is wrong at character ", at_ + 1, ": expected ", expected, ", found ", found),
+                     "filter");
   }
 
  private:
@@ -94,7 +96,8 @@ class Parser {
     at_ = start;
     std::vector<std::string> known(kColumns.begin(), kColumns.end());
     auto close = ClosestWord(name, known);
-    return Fail(StrCat("a field (", Join(known, ", "), ", tags.NAME, properties.NAME, params.NAME or metrics.NAME", close ? StrCat("; did you mean '", *close, "'?") : std::string(), ")"));
+    return Fail(StrCat("a field (", Join(known, ", "), ", tags.NAME, properties.NAME, params.NAME or metrics.NAME",
+                       close ? StrCat("; did you mean '", *close, "'?") : std::string(), ")"));
   }
 
   Result<std::string> AttributeName() {
@@ -107,7 +110,9 @@ class Parser {
       return name;
     }
     std::string name;
-    while (at_ < text_.size() && (isalnum(static_cast<unsigned char>(text_[at_])) || std::string_view("_-./").find(text_[at_]) != std::string_view::npos || text_[at_] & 0x80)) name += text_[at_++];
+    while (at_ < text_.size() &&
+           (isalnum(static_cast<unsigned char>(text_[at_])) || std::string_view("_-./").find(text_[at_]) != std::string_view::npos || text_[at_] & 0x80))
+      name += text_[at_++];
     if (name.empty()) return Fail("a name");
     return name;
   }
@@ -217,7 +222,8 @@ class Parser {
         return Fail("',' or ')'");
       }
     }
-    static constexpr std::pair<const char*, Op> kOps[] = {{"==", Op::kEq}, {"!=", Op::kNe}, {"<=", Op::kLe}, {">=", Op::kGe}, {"=", Op::kEq}, {"<", Op::kLt}, {">", Op::kGt}};
+    static constexpr std::pair<const char*, Op> kOps[] = {{"==", Op::kEq}, {"!=", Op::kNe}, {"<=", Op::kLe}, {">=", Op::kGe},
+                                                          {"=", Op::kEq},  {"<", Op::kLt},  {">", Op::kGt}};
     bool found = false;
     for (const auto& [sign, op] : kOps)
       if (text_.substr(at_, std::string_view(sign).size()) == sign) {
@@ -248,12 +254,15 @@ Result<store::Order> ParseOrder(std::string_view text) {
   if (descending) text.remove_prefix(1);
   Parser parser(text);
   auto field = parser.Name();
-  if (!field.ok()) return MakeError(Code::kInvalid, "order.invalid", StrCat("order '", text.substr(0, 100), "' is not a field: ", field.error().message), "order");
+  if (!field.ok())
+    return MakeError(Code::kInvalid, "order.invalid", StrCat("order '", text.substr(0, 100), "' is not a field: ", field.error().message), "order");
   if (parser.Keyword("desc"))
     descending = true;
   else
     (void)parser.Keyword("asc");
-  if (!parser.AtEnd()) return MakeError(Code::kInvalid, "order.invalid", StrCat("order '", text.substr(0, 100), "': expected one field, with '-' before or 'desc' behind it for descending"), "order");
+  if (!parser.AtEnd())
+    return MakeError(Code::kInvalid, "order.invalid",
+                     StrCat("order '", text.substr(0, 100), "': expected one field, with '-' before or 'desc' behind it for descending"), "order");
   return store::Order{*field, descending};
 }
 

@@ -5,7 +5,8 @@
 namespace ferry::rest {
 namespace {
 
-const std::vector<std::pair<std::string, std::string>> kEventHeaders = {{"content-type", "text/event-stream"}, {"cache-control", "no-store"}, {"x-accel-buffering", "no"}};
+const std::vector<std::pair<std::string, std::string>> kEventHeaders = {
+    {"content-type", "text/event-stream"}, {"cache-control", "no-store"}, {"x-accel-buffering", "no"}};
 
 }  // namespace
 
@@ -44,11 +45,13 @@ void ReadLog(const Parts& parts, Call call, http::Responder responder) {
     TRY(int64_t attempt, IntParameter(call, "attempt", run.attempt().number, 1, run.attempt().number));
     TRY(int64_t offset, IntParameter(call, "offset", 0, 0, INT64_MAX / 2));
     TRY(int64_t limit, IntParameter(call, "limit", 4 << 20, 1, 64 << 20));
-    return parts.logs.Read(model::AttemptKey{run.id, static_cast<int>(attempt)}.Name(), call.params["path"], static_cast<uint64_t>(offset), static_cast<size_t>(limit));
+    return parts.logs.Read(model::AttemptKey{run.id, static_cast<int>(attempt)}.Name(), call.params["path"], static_cast<uint64_t>(offset),
+                           static_cast<size_t>(limit));
   };
   auto bytes = read();
   if (!bytes.ok()) return Answer(responder, bytes.error());
-  responder.Send({200, {{"content-type", "text/plain; charset=utf-8"}, {"x-content-type-options", "nosniff"}, {"cache-control", "no-store"}}, std::move(*bytes)});
+  responder.Send(
+      {200, {{"content-type", "text/plain; charset=utf-8"}, {"x-content-type-options", "nosniff"}, {"cache-control", "no-store"}}, std::move(*bytes)});
 }
 
 }  // namespace ferry::rest

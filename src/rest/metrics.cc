@@ -131,7 +131,8 @@ void AddMetrics(const Parts& parts, Call call, http::Responder responder) {
         const Json* times = item.Find("times");
         auto fits = [&](const Json* column) { return !column || (column->is_array() && values->as_array().size() == column->as_array().size()); };
         if (metric.empty() || metric.size() > 255 || !values || !values->is_array() || !fits(steps) || !fits(times))
-          return MakeError(Code::kInvalid, "metric.invalid", StrCat(field, " needs metric, values, and steps and times of the same length if they are given"), field);
+          return MakeError(Code::kInvalid, "metric.invalid", StrCat(field, " needs metric, values, and steps and times of the same length if they are given"),
+                           field);
         auto& target = into(metric, series::Kind::kScalar);
         for (size_t j = 0; j < values->as_array().size(); ++j) {
           const Json& v = values->as_array()[j];
@@ -145,7 +146,8 @@ void AddMetrics(const Parts& parts, Call call, http::Responder responder) {
       }
     }
     if (append.batches.empty()) return MakeError(Code::kInvalid, "metric.none", "the request has neither points nor series", "points");
-    if (std::string source = body.GetString("source"); !source.empty()) append.position = {StrCat(run, "/", source), static_cast<uint64_t>(body.GetInt("position"))};
+    if (std::string source = body.GetString("source"); !source.empty())
+      append.position = {StrCat(run, "/", source), static_cast<uint64_t>(body.GetInt("position"))};
     return append;
   };
   auto append = build();
@@ -168,7 +170,12 @@ void ListMetrics(const Parts& parts, Call call, http::Responder responder) {
     for (const series::Summary& s : summaries) {
       if (s.kind == series::Kind::kSystem && !system) continue;
       bool scalar = s.kind == series::Kind::kScalar || s.kind == series::Kind::kSystem;
-      Json item = Json::MakeObject({{"name", s.metric}, {"kind", series::KindName(s.kind)}, {"count", s.count}, {"latest", ValueOf(s.latest)}, {"latest_step", s.latest.step}, {"latest_time", FormatTime(s.latest.time)}});
+      Json item = Json::MakeObject({{"name", s.metric},
+                                    {"kind", series::KindName(s.kind)},
+                                    {"count", s.count},
+                                    {"latest", ValueOf(s.latest)},
+                                    {"latest_step", s.latest.step},
+                                    {"latest_time", FormatTime(s.latest.time)}});
       if (scalar) item.Set("min", s.minimum).Set("max", s.maximum);
       metrics.Push(std::move(item));
       if (want_values) {

@@ -15,7 +15,8 @@ Result<std::map<std::string, std::string>> StringMap(const Json& body, std::stri
   std::map<std::string, std::string> out;
   const Json* value = body.Find(key);
   if (!value || value->is_null()) return out;
-  if (!value->is_object()) return MakeError(Code::kInvalid, "field.type", StrCat(key, " must be an object of texts, not ", value->TypeName()), std::string(key));
+  if (!value->is_object())
+    return MakeError(Code::kInvalid, "field.type", StrCat(key, " must be an object of texts, not ", value->TypeName()), std::string(key));
   for (const auto& [name, item] : value->as_object()) {
     std::string field = StrCat(key, ".", name.substr(0, 80));
     if (name.empty() || name.size() > 255) return MakeError(Code::kInvalid, "field.name", StrCat(field, ": a name has 1 to 255 characters"), field);
@@ -51,19 +52,23 @@ Result<std::vector<std::string>> Texts(const Json& body, std::string_view key) {
     if (out.back().find('\0') != std::string::npos) return MakeError(Code::kInvalid, "field.zero", StrCat(field, " has a zero byte"), field);
     bytes += out.back().size();
   }
-  if (out.size() > 10000 || bytes > (1u << 20)) return MakeError(Code::kTooLarge, "field.too_long", StrCat(key, " is longer than 10,000 entries or 1 MB"), std::string(key));
+  if (out.size() > 10000 || bytes > (1u << 20))
+    return MakeError(Code::kTooLarge, "field.too_long", StrCat(key, " is longer than 10,000 entries or 1 MB"), std::string(key));
   return out;
 }
 
 bool RelativeInside(std::string_view path) { return logs::IsSafePath(path); }
 
 Result<model::Run> RunFromRequest(const Parts& parts, const Call& call, const Json& body) {
-  static const std::vector<std::string> known = {"id", "workspace", "experiment", "name", "description", "parent", "target", "script", "arguments", "command", "snapshot", "interpreter",
-                                                 "environment", "max_duration_seconds", "gpus", "max_attempts", "source", "priority", "tags", "properties"};
+  static const std::vector<std::string> known = {"id",     "workspace",    "experiment", "name",     "description", "parent",      "target",
+                                                 "script", "arguments",    "command",    "snapshot", "interpreter", "environment", "max_duration_seconds",
+                                                 "gpus",   "max_attempts", "source",     "priority", "tags",        "properties"};
   for (const auto& [key, value] : body.as_object())
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       auto close = ClosestWord(key, known);
-      return MakeError(Code::kInvalid, "field.unknown", StrCat("'", key.substr(0, 80), "' is not a field of a run", close ? StrCat("; did you mean '", *close, "'?") : std::string()), key.substr(0, 80));
+      return MakeError(Code::kInvalid, "field.unknown",
+                       StrCat("'", key.substr(0, 80), "' is not a field of a run", close ? StrCat("; did you mean '", *close, "'?") : std::string()),
+                       key.substr(0, 80));
     }
   for (const char* text : {"id", "workspace", "experiment", "name", "description", "parent", "target", "script", "snapshot", "interpreter", "source"})
     if (const Json* v = body.Find(text); v && !v->is_string() && !v->is_null())
@@ -89,7 +94,8 @@ Result<model::Run> RunFromRequest(const Parts& parts, const Call& call, const Js
   run.target = body.GetString("target", "local");
   TRY_VOID(model::CheckName("target", run.target));
   if (run.target != "local")
-    return MakeError(Code::kNotFound, "target.not_found", StrCat("there is no compute target '", run.target, "'; this version of Ferry knows 'local'"), "target");
+    return MakeError(Code::kNotFound, "target.not_found", StrCat("there is no compute target '", run.target, "'; this version of Ferry knows 'local'"),
+                     "target");
   run.user = call.identity.user;
   run.spec.script = body.GetString("script");
   TRY(run.spec.arguments, Texts(body, "arguments"));
@@ -97,7 +103,8 @@ Result<model::Run> RunFromRequest(const Parts& parts, const Call& call, const Js
   if (run.spec.script.empty() == run.spec.command.empty())
     return MakeError(Code::kInvalid, "run.script_or_command", "exactly one of 'script' and 'command' must be given", "script");
   if (!run.spec.script.empty() && !RelativeInside(run.spec.script))
-    return MakeError(Code::kInvalid, "run.script_path", StrCat("script '", run.spec.script.substr(0, 200), "' must be a path inside the source directory, without '..'"), "script");
+    return MakeError(Code::kInvalid, "run.script_path",
+                     StrCat("script '", run.spec.script.substr(0, 200), "' must be a path inside the source directory, without '..'"), "script");
   if (!run.spec.command.empty() && run.spec.command[0].empty()) return MakeError(Code::kInvalid, "run.command", "the command's program is empty", "command[0]");
   run.spec.snapshot = body.GetString("snapshot");
   if (!run.spec.snapshot.empty()) {
@@ -241,7 +248,10 @@ void UpdateRun(const Parts& parts, Call call, http::Responder responder) {
       else if (key == "archived" && value.is_bool())
         update.archived = value.as_bool();
       else
-        return MakeError(Code::kInvalid, "field.unknown", StrCat("'", key.substr(0, 80), "' cannot be changed so; expected name, description (texts), archived (a boolean), tags, remove_tags or properties"), key.substr(0, 80));
+        return MakeError(
+            Code::kInvalid, "field.unknown",
+            StrCat("'", key.substr(0, 80), "' cannot be changed so; expected name, description (texts), archived (a boolean), tags, remove_tags or properties"),
+            key.substr(0, 80));
     }
     return update;
   };

@@ -117,15 +117,17 @@ std::variant<std::pair<const Route*, Call>, http::Response> Service::Resolve(con
       auto identity = parts_.access.Identify(head.Header("authorization"), Now());
       if (!identity.ok()) return ErrorResponse(identity.error());
       call.identity = std::move(*identity);
-      bool own_run = route.run_token && call.identity.kind == Identity::Kind::kRun &&
-                     (!call.params.count("id") || call.params["id"] == call.identity.attempt.run);
+      bool own_run =
+          route.run_token && call.identity.kind == Identity::Kind::kRun && (!call.params.count("id") || call.params["id"] == call.identity.attempt.run);
       // A run token dies with its attempt.
       if (call.identity.kind == Identity::Kind::kRun && !parts_.engine.LeaseFor(call.identity.attempt))
         return ErrorResponse(MakeError(Code::kUnauthorized, "auth.run_ended", "the run that this token belonged to has ended"));
       if (!Allowed(call.identity, route.need, own_run))
-        return ErrorResponse(MakeError(Code::kForbidden, "auth.forbidden",
-                                       StrCat(route.method, " ", route.path, " needs the role ", NeedName(route.need),
-                                              call.identity.kind == Identity::Kind::kUser ? StrCat("; '", call.identity.user, "' is ", model::RoleName(call.identity.role)) : std::string())));
+        return ErrorResponse(
+            MakeError(Code::kForbidden, "auth.forbidden",
+                      StrCat(route.method, " ", route.path, " needs the role ", NeedName(route.need),
+                             call.identity.kind == Identity::Kind::kUser ? StrCat("; '", call.identity.user, "' is ", model::RoleName(call.identity.role))
+                                                                         : std::string())));
     }
     call.head = head;
     return std::make_pair(&route, std::move(call));
@@ -189,7 +191,8 @@ Result<int64_t> IntParameter(const Call& call, std::string_view name, int64_t ot
   if (text.empty()) return other;
   auto value = ParseInt(text);
   if (!value || *value < low || *value > high)
-    return MakeError(Code::kInvalid, "parameter.invalid", StrCat(name, " is '", text.substr(0, 40), "'; expected a whole number from ", low, " to ", high), std::string(name));
+    return MakeError(Code::kInvalid, "parameter.invalid", StrCat(name, " is '", text.substr(0, 40), "'; expected a whole number from ", low, " to ", high),
+                     std::string(name));
   return *value;
 }
 

@@ -34,7 +34,7 @@ struct Parts {
   AgentChannels& channels;
   Feed& feed;
   std::string version;
-  std::string home;    // the data folder, for what people are told
+  std::string home;                // the data folder, for what people are told
   std::function<void()> shutdown;  // ends the server, soon
 };
 
@@ -50,7 +50,7 @@ struct Route {
   const char* method;
   const char* path;  // "/api/v1/runs/{id}", "{path...}" takes the rest
   Need need;
-  bool run_token;    // a run token may use it for its own run ({id})
+  bool run_token;  // a run token may use it for its own run ({id})
   uint64_t body_limit;
   void (*handler)(const Parts& parts, Call call, http::Responder responder);
   // Instead of handler: takes the body as it arrives.

@@ -117,8 +117,7 @@ std::string Index::Explain(const std::string& run) const {
     return StrCat("it needs ", demand.gpus, " GPU(s) on one node and the largest node of '", demand.target, "' has ", most_gpus);
   const auto& queue = queues_.at(demand.target);
   auto position = std::distance(queue.begin(), queue.find({-demand.priority, demand.order, run}));
-  if (held >= slots)
-    return StrCat("all ", slots, " slot(s) of '", demand.target, "' are in use and ", position, " run(s) are ahead of it");
+  if (held >= slots) return StrCat("all ", slots, " slot(s) of '", demand.target, "' are in use and ", position, " run(s) are ahead of it");
   if (position > 0) return StrCat(position, " run(s) are ahead of it on '", demand.target, "'");
   if (demand.gpus > 0) return StrCat("it waits for ", demand.gpus, " free GPU(s) on one node of '", demand.target, "'");
   return "it is about to be placed";

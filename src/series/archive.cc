@@ -56,8 +56,7 @@ Summary ReadSummary(const Statement& row) {
 }
 
 Error BadChunk(const sqlite::Database& database, int64_t metric) {
-  return MakeError(Code::kInternal, "series.bad_chunk",
-                   StrCat("a chunk of the metric ", metric, " in ", database.path(), " cannot be read"));
+  return MakeError(Code::kInternal, "series.bad_chunk", StrCat("a chunk of the metric ", metric, " in ", database.path(), " cannot be read"));
 }
 
 }  // namespace
@@ -124,12 +123,11 @@ Result<void> Archive::SaveMetric(const Fold::Metric& metric) {
   const Summary& summary = metric.summary;
   int64_t id = 0;
   {
-    TRY(auto statement,
-        writer_->Prepare("INSERT INTO metric (run, name, kind, count, minimum, maximum, last_step, step, time, value, json)"
-                         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (run, name) DO UPDATE SET"
-                         " kind = excluded.kind, count = excluded.count, minimum = excluded.minimum, maximum = excluded.maximum,"
-                         " last_step = excluded.last_step, step = excluded.step, time = excluded.time, value = excluded.value,"
-                         " json = excluded.json RETURNING id"));
+    TRY(auto statement, writer_->Prepare("INSERT INTO metric (run, name, kind, count, minimum, maximum, last_step, step, time, value, json)"
+                                         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (run, name) DO UPDATE SET"
+                                         " kind = excluded.kind, count = excluded.count, minimum = excluded.minimum, maximum = excluded.maximum,"
+                                         " last_step = excluded.last_step, step = excluded.step, time = excluded.time, value = excluded.value,"
+                                         " json = excluded.json RETURNING id"));
     statement.BindText(1, metric.run).BindText(2, summary.metric).BindInt(3, static_cast<int64_t>(summary.kind)).BindInt(4, summary.count);
     statement.BindReal(5, summary.minimum).BindReal(6, summary.maximum).BindInt(7, summary.last_step);
     statement.BindInt(8, summary.latest.step).BindInt(9, summary.latest.time.micros).BindReal(10, summary.latest.value);
@@ -205,15 +203,13 @@ Result<Summary> Archive::View::Count(const std::string& run, const std::string& 
   return summary;
 }
 
-Result<int64_t> Archive::View::Points(const std::string& run, const std::string& metric, int64_t from, int64_t to,
-                                      const std::function<void(Point)>& visit) {
+Result<int64_t> Archive::View::Points(const std::string& run, const std::string& metric, int64_t from, int64_t to, const std::function<void(Point)>& visit) {
   int64_t visited = 0;
   if (from >= to) return visited;
-  TRY(auto statement,
-      reader_->Prepare("SELECT chunk.first, chunk.count, chunk.points, chunk.metric FROM metric CROSS JOIN chunk"
-                       " WHERE metric.run = ?1 AND metric.name = ?2 AND chunk.metric = metric.id AND chunk.first < ?4 AND chunk.first >="
-                       " ifnull((SELECT max(before.first) FROM chunk before WHERE before.metric = metric.id AND before.first <= ?3), 0)"
-                       " ORDER BY chunk.first"));
+  TRY(auto statement, reader_->Prepare("SELECT chunk.first, chunk.count, chunk.points, chunk.metric FROM metric CROSS JOIN chunk"
+                                       " WHERE metric.run = ?1 AND metric.name = ?2 AND chunk.metric = metric.id AND chunk.first < ?4 AND chunk.first >="
+                                       " ifnull((SELECT max(before.first) FROM chunk before WHERE before.metric = metric.id AND before.first <= ?3), 0)"
+                                       " ORDER BY chunk.first"));
   statement.BindText(1, run).BindText(2, metric).BindInt(3, from).BindInt(4, to);
   for (;;) {
     TRY(bool row, statement.Step());

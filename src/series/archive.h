@@ -33,7 +33,7 @@ struct Recorded {
 struct Fold {
   struct Metric {
     std::string run;
-    Summary summary;  // with the chunks counted in
+    Summary summary;   // with the chunks counted in
     int64_t base = 0;  // points that the archive has already
     std::vector<Chunk> chunks;
   };
@@ -67,13 +67,11 @@ class Archive {
     // Number and kind of the points of a metric; a count of 0 when it is not known.
     Result<Summary> Count(const std::string& run, const std::string& metric);
     // Calls `visit` with the points of index `from` to before `to`, in order. Returns how many there were.
-    Result<int64_t> Points(const std::string& run, const std::string& metric, int64_t from, int64_t to,
-                           const std::function<void(Point)>& visit);
+    Result<int64_t> Points(const std::string& run, const std::string& metric, int64_t from, int64_t to, const std::function<void(Point)>& visit);
 
    private:
     friend class Archive;
-    View(sqlite::ReaderPool::Lease reader, sqlite::Transaction transaction)
-        : reader_(std::move(reader)), transaction_(std::move(transaction)) {}
+    View(sqlite::ReaderPool::Lease reader, sqlite::Transaction transaction) : reader_(std::move(reader)), transaction_(std::move(transaction)) {}
     sqlite::ReaderPool::Lease reader_;
     sqlite::Transaction transaction_;
   };

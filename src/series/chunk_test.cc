@@ -22,16 +22,27 @@ bool Same(const Point& a, const Point& b) {
 std::vector<Point> Extremes() {
   constexpr int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
   constexpr double inf = std::numeric_limits<double>::infinity();
-  return {{0, {0}, 0, ""},       {high, {high}, inf, ""},  {low, {low}, -inf, "{}"}, {-1, {1}, std::nan(""), ""},
-          {0, {0}, -0.0, ""},    {1, {1}, 5e-324, "x"},    {1, {1}, 1.7e308, ""},    {1, {1}, 1.7e308, ""},
-          {2, {2}, 0.1f, ""},    {low, {high}, 1, ""},     {high, {low}, 2, std::string("\0\xff", 2)}};
+  return {{0, {0}, 0, ""},
+          {high, {high}, inf, ""},
+          {low, {low}, -inf, "{}"},
+          {-1, {1}, std::nan(""), ""},
+          {0, {0}, -0.0, ""},
+          {1, {1}, 5e-324, "x"},
+          {1, {1}, 1.7e308, ""},
+          {1, {1}, 1.7e308, ""},
+          {2, {2}, 0.1f, ""},
+          {low, {high}, 1, ""},
+          {high, {low}, 2, std::string("\0\xff", 2)}};
 }
 
 TEST(Chunk, RoundTripsEveryBit) {
   std::vector<Point> points = Extremes();
   std::mt19937_64 random(3);
   for (int i = 0; i < 20'000; ++i) {
-    Point point{static_cast<int64_t>(random() >> (random() % 64)), {static_cast<int64_t>(random() >> (random() % 64))}, std::bit_cast<double>(random() << (random() % 64)), ""};
+    Point point{static_cast<int64_t>(random() >> (random() % 64)),
+                {static_cast<int64_t>(random() >> (random() % 64))},
+                std::bit_cast<double>(random() << (random() % 64)),
+                ""};
     if (i % 50 == 0) point.json = std::string(random() % 300, 'j');
     points.push_back(point);
   }

@@ -12,7 +12,7 @@ namespace ferry::series {
 namespace {
 
 constexpr std::string_view kMagic = "ferryjn1";
-constexpr size_t kHead = 8;  // of a record: its length and check sum, four bytes each
+constexpr size_t kHead = 8;                   // of a record: its length and check sum, four bytes each
 constexpr uint32_t kPolynomial = 0x82F63B78;  // CRC-32C
 
 constexpr auto kCrcTable = [] {
@@ -124,8 +124,7 @@ Result<Journal> Journal::Replay(const std::string& folder, uint64_t number, cons
   TRY(os::Stat stat, os::StatFd(fd, path));
   TRY(std::string magic, os::ReadAt(fd, 0, kMagic.size(), path));
   if (magic != kMagic) {
-    if (stat.size > kMagic.size())
-      return MakeError(Code::kConflict, "series.bad_journal", StrCat(path, " is no journal that this version of Ferry can read"));
+    if (stat.size > kMagic.size()) return MakeError(Code::kConflict, "series.bad_journal", StrCat(path, " is no journal that this version of Ferry can read"));
     // The crash came before its first record.
     TRY_VOID(os::WriteAllAt(fd, kMagic, 0, path));
     TRY_VOID(os::SyncData(fd, path));
@@ -170,8 +169,7 @@ Result<std::vector<uint64_t>> Journal::List(const std::string& folder) {
   std::vector<uint64_t> numbers;
   for (const os::DirEntry& entry : entries) {
     if (!entry.name.starts_with("journal-")) continue;
-    if (auto number = ParseInt(std::string_view(entry.name).substr(8)); number && *number >= 0)
-      numbers.push_back(static_cast<uint64_t>(*number));
+    if (auto number = ParseInt(std::string_view(entry.name).substr(8)); number && *number >= 0) numbers.push_back(static_cast<uint64_t>(*number));
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;

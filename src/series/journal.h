@@ -39,8 +39,7 @@ class Journal {
   static Result<void> Remove(const std::string& folder, uint64_t number);
 
  private:
-  Journal(std::string path, uint64_t number, os::Fd fd, uint64_t end)
-      : path_(std::move(path)), number_(number), fd_(std::move(fd)), end_(end) {}
+  Journal(std::string path, uint64_t number, os::Fd fd, uint64_t end) : path_(std::move(path)), number_(number), fd_(std::move(fd)), end_(end) {}
 
   std::string path_;
   uint64_t number_;

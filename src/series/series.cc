@@ -128,8 +128,7 @@ class JournaledSeriesStore final : public SeriesStore {
     entry.record = EncodeRecord(append);
     entry.done = std::move(done);
     if (entry.record.size() > kMostRecordBytes) {
-      entry.refused = MakeError(Code::kTooLarge, "series.too_large",
-                                StrCat("one append is larger than ", FormatBytes(kMostRecordBytes)));
+      entry.refused = MakeError(Code::kTooLarge, "series.too_large", StrCat("one append is larger than ", FormatBytes(kMostRecordBytes)));
       entry.record.clear();
     }
     Enqueue(std::move(entry));
@@ -293,8 +292,7 @@ class JournaledSeriesStore final : public SeriesStore {
       if (!position.source.empty()) {
         auto known = positions_.find(position.source);
         auto waiting = pending.find(position.source);
-        if ((known != positions_.end() && position.end <= known->second.end) ||
-            (waiting != pending.end() && position.end <= waiting->second)) {
+        if ((known != positions_.end() && position.end <= known->second.end) || (waiting != pending.end() && position.end <= waiting->second)) {
           shares[i] = waiting != pending.end();
           appends[i].reset();
           continue;

@@ -72,7 +72,8 @@ TEST_F(SeriesTest, KeepsEveryKindInOrder) {
       auto k = static_cast<Kind>(kind);
       EXPECT_EQ(KindFromName(KindName(k)), k);
       Batch batch{run, KindName(k), k, {}};
-      for (int i = 0; i < 3; ++i) batch.points.push_back({i, {100 + i}, kind == 0 || kind == 6 ? i + 0.5 : 0.0, kind == 0 || kind == 6 ? "" : StrCat("{\"i\":", i, "}")});
+      for (int i = 0; i < 3; ++i)
+        batch.points.push_back({i, {100 + i}, kind == 0 || kind == 6 ? i + 0.5 : 0.0, kind == 0 || kind == 6 ? "" : StrCat("{\"i\":", i, "}")});
       Add({{batch}, {}});
     }
     Open(journal_bytes);
@@ -215,7 +216,8 @@ TEST_F(SeriesTest, FoldedEqualsUnfolded) {
   std::mt19937 random(11);
   std::vector<Append> appends;
   for (int i = 0; i < 300; ++i) {
-    Append append = Scalars(StrCat("run", random() % 4), StrCat("m", random() % 3), static_cast<int64_t>(random() % 1000), 1 + static_cast<int64_t>(random() % (i % 40 == 0 ? 6000 : 20)));
+    Append append = Scalars(StrCat("run", random() % 4), StrCat("m", random() % 3), static_cast<int64_t>(random() % 1000),
+                            1 + static_cast<int64_t>(random() % (i % 40 == 0 ? 6000 : 20)));
     if (i % 7 == 0) append.batches.push_back({"run1", "text", Kind::kText, {{i, {i}, 0, StrCat("\"", std::string(random() % 4000, 'x'), "\"")}}});
     appends.push_back(append);
   }
@@ -224,7 +226,8 @@ TEST_F(SeriesTest, FoldedEqualsUnfolded) {
     for (int r = 0; r < 4; ++r) {
       auto summaries = store_->Summaries(StrCat("run", r));
       for (const Summary& s : *summaries) {
-        out += StrCat(r, s.metric, " ", s.count, " ", s.minimum, " ", s.maximum, " ", s.last_step, " ", s.latest.step, " ", s.latest.value, s.latest.json, "\n");
+        out +=
+            StrCat(r, s.metric, " ", s.count, " ", s.minimum, " ", s.maximum, " ", s.last_step, " ", s.latest.step, " ", s.latest.value, s.latest.json, "\n");
         for (const Point& point : All(StrCat("run", r), s.metric)) out += StrCat(point.step, ",", point.time.micros, ",", point.value, ",", point.json, ";");
         auto thin = store_->Points(StrCat("run", r), s.metric, 50, 17);
         for (const Point& point : thin->points) out += StrCat(point.step, ",", point.value, ";");

@@ -8,8 +8,7 @@
 namespace ferry::series {
 
 Thinner::Thinner(int64_t count, size_t limit)
-    : count_(count),
-      limit_(limit == 0 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(std::min<size_t>(limit, size_t{1} << 40))) {
+    : count_(count), limit_(limit == 0 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(std::min<size_t>(limit, size_t{1} << 40))) {
   if (count_ > limit_) buckets_ = std::max<int64_t>(0, (limit_ - 2) / 2);
   kept_.reserve(static_cast<size_t>(std::min(count_, limit_)));
 }

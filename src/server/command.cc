@@ -74,7 +74,10 @@ bool Healthy(const std::string& url) {
 int Foreground(const std::vector<std::string>& flags, const std::string& version, std::string_view agent_program) {
   auto settings = ReadSettings(flags);
   if (!settings.ok()) return Fail(settings.error());
-  os::SetLogLevel(settings->log_level == "debug" ? os::Level::kDebug : settings->log_level == "warning" ? os::Level::kWarning : settings->log_level == "error" ? os::Level::kError : os::Level::kInfo);
+  os::SetLogLevel(settings->log_level == "debug"     ? os::Level::kDebug
+                  : settings->log_level == "warning" ? os::Level::kWarning
+                  : settings->log_level == "error"   ? os::Level::kError
+                                                     : os::Level::kInfo);
   os::Signals signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE});
   auto server = Server::Start(*settings, version, agent_program);
   if (!server.ok()) return Fail(server.error());
@@ -164,7 +167,8 @@ int Status(std::vector<std::string> flags) {
     if (found.running) out.Set("url", found.url).Set("pid", found.pid).Set("version", found.version);
     std::fputs(out.DumpPretty().c_str(), stdout);
   } else if (found.running) {
-    std::printf("%s at %s (pid %d, version %s, data in %s)\n", healthy ? "serving" : "not answering", found.url.c_str(), found.pid, found.version.c_str(), settings->home.c_str());
+    std::printf("%s at %s (pid %d, version %s, data in %s)\n", healthy ? "serving" : "not answering", found.url.c_str(), found.pid, found.version.c_str(),
+                settings->home.c_str());
   } else {
     std::printf("no server runs on %s\n", settings->home.c_str());
   }
@@ -208,10 +212,15 @@ int Command(const std::vector<std::string>& words, const std::string& version, s
   // For the test that compares the server with api/openapi.yaml.
   if (verb == "--routes") {
     for (const rest::Route& route : rest::Routes())
-      std::printf("%s\n", Json::MakeObject({{"method", route.method}, {"path", route.path}, {"need", rest::NeedName(route.need)}, {"run_token", route.run_token}}).Dump().c_str());
+      std::printf("%s\n",
+                  Json::MakeObject({{"method", route.method}, {"path", route.path}, {"need", rest::NeedName(route.need)}, {"run_token", route.run_token}})
+                      .Dump()
+                      .c_str());
     return 0;
   }
-  if (!verb.empty() && verb[0] != '-') return Fail(MakeError(Code::kInvalid, "server.verb", StrCat("'ferry server ", verb, "' is not known; expected start, stop, status or settings such as --port")));
+  if (!verb.empty() && verb[0] != '-')
+    return Fail(
+        MakeError(Code::kInvalid, "server.verb", StrCat("'ferry server ", verb, "' is not known; expected start, stop, status or settings such as --port")));
   return Foreground(words, version, agent_program);
 }
 

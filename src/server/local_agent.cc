@@ -34,7 +34,9 @@ Result<int> LocalAgent::Launch() {
   TRY_VOID(os::WriteFileAtomic(os::JoinPath(folder, "token"), token_, 0600, false));
   TRY(os::Fd log, os::Open(os::JoinPath(folder, "agent.log"), os::OpenMode::kAppend, 0600));
   os::SpawnOptions options;
-  options.argv = {file, "run", "--home", folder, "--url-file", os::JoinPath(home_, "server.json"), "--token-file", os::JoinPath(folder, "token"), "--node", "local", "--target", "local", "--slots", StrCat(slots_)};
+  options.argv = {
+      file,    "run",      "--home", folder,    "--url-file",  os::JoinPath(home_, "server.json"), "--token-file", os::JoinPath(folder, "token"), "--node",
+      "local", "--target", "local",  "--slots", StrCat(slots_)};
   options.stdout_fd = options.stderr_fd = log.get();
   options.new_session = true;
   return os::Spawn(options);

@@ -75,7 +75,8 @@ class RunningServer : public Server {
     TRY_VOID(FirstStart());
     TRY_VOID(access_->Reload());
 
-    service_ = std::make_unique<rest::Service>(rest::Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, version, settings.home, [this] { RequestEnd(); }});
+    service_ = std::make_unique<rest::Service>(
+        rest::Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, version, settings.home, [this] { RequestEnd(); }});
     http::Settings http;
     http.address = settings.address;
     http.threads = static_cast<unsigned>(settings.threads);
@@ -89,7 +90,10 @@ class RunningServer : public Server {
     }
     if (!listening.ok()) return listening.error();
     http_ = std::move(*listening);
-    std::string host = settings.address == "0.0.0.0" ? "127.0.0.1" : settings.address == "::" ? "[::1]" : settings.address.find(':') != std::string::npos ? StrCat("[", settings.address, "]") : settings.address;
+    std::string host = settings.address == "0.0.0.0"                     ? "127.0.0.1"
+                       : settings.address == "::"                        ? "[::1]"
+                       : settings.address.find(':') != std::string::npos ? StrCat("[", settings.address, "]")
+                                                                         : settings.address;
     url_ = StrCat(http.tls ? "https" : "http", "://", host, ":", http_->port());
     local_url_ = url_;
     if (http.tls || settings.address.compare(0, 4, "127.") != 0) {

@@ -53,7 +53,8 @@ Result<void> Check(const SettingRow& row, const std::string& value, const std::s
   if (row.type == SettingType::kInt) {
     auto number = ParseInt(value);
     if (!number || *number < row.low || *number > row.high)
-      return MakeError(Code::kInvalid, "setting.invalid", StrCat(where, ": expected a whole number from ", row.low, " to ", row.high, ", found '", value, "'"), row.name);
+      return MakeError(Code::kInvalid, "setting.invalid", StrCat(where, ": expected a whole number from ", row.low, " to ", row.high, ", found '", value, "'"),
+                       row.name);
   }
   if (row.type == SettingType::kBool && value != "true" && value != "false")
     return MakeError(Code::kInvalid, "setting.invalid", StrCat(where, ": expected true or false, found '", value, "'"), row.name);
@@ -64,7 +65,8 @@ Result<void> Check(const SettingRow& row, const std::string& value, const std::s
 
 Error Unknown(std::string_view name, const std::string& where) {
   auto close = ClosestWord(name, Names());
-  return MakeError(Code::kInvalid, "setting.unknown", StrCat(where, ": there is no setting '", name, "'", close ? StrCat("; did you mean '", *close, "'?") : std::string()), std::string(name));
+  return MakeError(Code::kInvalid, "setting.unknown",
+                   StrCat(where, ": there is no setting '", name, "'", close ? StrCat("; did you mean '", *close, "'?") : std::string()), std::string(name));
 }
 
 Result<void> ReadFile(const std::string& path, std::map<std::string, std::string>& values) {
@@ -77,7 +79,8 @@ Result<void> ReadFile(const std::string& path, std::map<std::string, std::string
     if (line.empty()) continue;
     std::string where = StrCat(path, ":", line_number);
     size_t equals = line.find('=');
-    if (equals == std::string_view::npos) return MakeError(Code::kInvalid, "setting.syntax", StrCat(where, ": expected 'name = value', found '", line.substr(0, 60), "'"), where);
+    if (equals == std::string_view::npos)
+      return MakeError(Code::kInvalid, "setting.syntax", StrCat(where, ": expected 'name = value', found '", line.substr(0, 60), "'"), where);
     std::string name(Trim(line.substr(0, equals))), value(Trim(line.substr(equals + 1)));
     const SettingRow* row = Find(name);
     if (!row) return Unknown(name, where);
@@ -93,7 +96,8 @@ Result<Settings> ReadSettings(const std::vector<std::string>& flags) {
   std::map<std::string, std::string> given;
   for (size_t i = 0; i < flags.size(); ++i) {
     const std::string& flag = flags[i];
-    if (flag.compare(0, 2, "--") != 0) return MakeError(Code::kInvalid, "setting.syntax", StrCat("expected a flag such as --port 8472, found '", flag, "'"), flag);
+    if (flag.compare(0, 2, "--") != 0)
+      return MakeError(Code::kInvalid, "setting.syntax", StrCat("expected a flag such as --port 8472, found '", flag, "'"), flag);
     size_t equals = flag.find('=');
     std::string name = flag.substr(2, equals == std::string::npos ? std::string::npos : equals - 2);
     const SettingRow* row = Find(name);
@@ -138,12 +142,16 @@ Result<Settings> ReadSettings(const std::vector<std::string>& flags) {
   settings.threads = number("threads");
   settings.log_level = values["log-level"];
   if (settings.tls_certificate.empty() != settings.tls_key.empty())
-    return MakeError(Code::kInvalid, "setting.tls", "tls-certificate and tls-key must be given together", settings.tls_key.empty() ? "tls-key" : "tls-certificate");
+    return MakeError(Code::kInvalid, "setting.tls", "tls-certificate and tls-key must be given together",
+                     settings.tls_key.empty() ? "tls-key" : "tls-certificate");
   bool numeric = settings.address.find_first_not_of("0123456789.") == std::string::npos;
   bool loopback = (numeric && settings.address.compare(0, 4, "127.") == 0) || settings.address == "::1" || settings.address == "localhost";
   if (!loopback && settings.tls_certificate.empty() && !settings.allow_insecure)
     return MakeError(Code::kInvalid, "setting.insecure",
-                     StrCat("address ", settings.address, " can be reached by others and TLS is off: tokens would travel in clear. Give --tls-certificate and --tls-key, or --allow-insecure if something in front of Ferry does TLS"), "address");
+                     StrCat("address ", settings.address,
+                            " can be reached by others and TLS is off: tokens would travel in clear. Give --tls-certificate and --tls-key, or --allow-insecure "
+                            "if something in front of Ferry does TLS"),
+                     "address");
   return settings;
 }
 
@@ -163,7 +171,8 @@ std::string SettingMarkdown() {
       "A flag wins over the variable, the variable over `FERRY_HOME/ferry.conf` (`name = value` lines), and that over the default.\n\n"
       "| flag and file | variable | default | meaning |\n|---|---|---|---|\n";
   for (const SettingRow& row : SettingTable())
-    out += StrCat("| `--", row.name, "` | `", VariableName(row.name), "` | ", *row.standard ? StrCat("`", row.standard, "`") : std::string("empty"), " | ", row.help, " |\n");
+    out += StrCat("| `--", row.name, "` | `", VariableName(row.name), "` | ", *row.standard ? StrCat("`", row.standard, "`") : std::string("empty"), " | ",
+                  row.help, " |\n");
   return out;
 }
 

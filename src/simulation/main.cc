@@ -12,12 +12,18 @@ int main(int argc, char** argv) {
   bool one = false;
   for (int i = 1; i < argc; ++i) {
     auto value = [&] { return i + 1 < argc ? argv[++i] : ""; };
-    if (!std::strcmp(argv[i], "--seeds")) count = std::strtoull(value(), nullptr, 10);
-    else if (!std::strcmp(argv[i], "--first")) first = std::strtoull(value(), nullptr, 10);
-    else if (!std::strcmp(argv[i], "--seed")) first = std::strtoull(value(), nullptr, 10), count = 1, one = true;
-    else if (!std::strcmp(argv[i], "--runs")) options.runs = std::atoi(value());
-    else if (!std::strcmp(argv[i], "--nodes")) options.nodes = std::atoi(value());
-    else if (!std::strcmp(argv[i], "--trace")) options.trace = true;
+    if (!std::strcmp(argv[i], "--seeds"))
+      count = std::strtoull(value(), nullptr, 10);
+    else if (!std::strcmp(argv[i], "--first"))
+      first = std::strtoull(value(), nullptr, 10);
+    else if (!std::strcmp(argv[i], "--seed"))
+      first = std::strtoull(value(), nullptr, 10), count = 1, one = true;
+    else if (!std::strcmp(argv[i], "--runs"))
+      options.runs = std::atoi(value());
+    else if (!std::strcmp(argv[i], "--nodes"))
+      options.nodes = std::atoi(value());
+    else if (!std::strcmp(argv[i], "--trace"))
+      options.trace = true;
     else if (!std::strcmp(argv[i], "--plant")) {
       const char* name = value();
       for (int p = 0; p < engine::kPlantCount; ++p)

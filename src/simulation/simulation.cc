@@ -21,8 +21,7 @@ namespace {
 
 class World {
  public:
-  explicit World(const Options& options)
-      : options_(options), random_(options.seed), store_(store::OpenMemoryStore(engine::Tables())) {
+  explicit World(const Options& options) : options_(options), random_(options.seed), store_(store::OpenMemoryStore(engine::Tables())) {
     settings_.node_grace = seconds(75);
     settings_.node_quiet = seconds(40);
     settings_.plant = options.plant;
@@ -316,8 +315,7 @@ class World {
   // --- agents
   void StartAgent(SimNode& node) {
     ++node.incarnation;
-    node.agent = std::make_unique<agent::Core>(
-        agent::CoreFaults{options_.plant == Plant::kAgentForgetsEarly, options_.plant == Plant::kAgentLosesEvents});
+    node.agent = std::make_unique<agent::Core>(agent::CoreFaults{options_.plant == Plant::kAgentForgetsEarly, options_.plant == Plant::kAgentLosesEvents});
     node.session = clock_.now().micros + static_cast<int64_t>(node.incarnation);
     node.sequence = 0;
     node.waiting = node.welcomed = false;
@@ -611,7 +609,8 @@ class World {
     auto it = runs.find(key.run);
     if (it == runs.end()) return Violation(StrCat(key.Name(), " was started but no such run is committed"));
     const model::Run& run = it->second;
-    if (run.attempts.size() < static_cast<size_t>(key.attempt) || std::holds_alternative<model::Queued>(run.attempts[static_cast<size_t>(key.attempt) - 1].phase))
+    if (run.attempts.size() < static_cast<size_t>(key.attempt) ||
+        std::holds_alternative<model::Queued>(run.attempts[static_cast<size_t>(key.attempt) - 1].phase))
       return Violation(StrCat(key.Name(), " was started but is not committed as placed"));
     if (started_.count(key)) Violation(StrCat(key.Name(), " was started twice"));
     auto record = store_.Get("node", node.name);

@@ -22,7 +22,7 @@ struct Outcome {
   std::string violation;  // what was found, with the simulated time
   uint64_t steps = 0;
   uint64_t commits = 0;
-  uint64_t crashes = 0;       // of the server
+  uint64_t crashes = 0;  // of the server
   uint64_t lost_messages = 0;
 };
 

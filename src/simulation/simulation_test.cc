@@ -41,12 +41,11 @@ TEST_P(Planted, IsCaughtWithinAThousandSeeds) {
   FAIL() << "nothing found " << engine::PlantName(plant);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryBug, Planted, testing::Range(1, engine::kPlantCount),
-                         [](const auto& info) { 
-                           std::string name = engine::PlantName(static_cast<engine::Plant>(info.param));
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(EveryBug, Planted, testing::Range(1, engine::kPlantCount), [](const auto& info) {
+  std::string name = engine::PlantName(static_cast<engine::Plant>(info.param));
+  std::erase(name, '-');
+  return name;
+});
 
 }  // namespace
 }  // namespace ferry::simulation

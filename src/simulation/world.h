@@ -103,10 +103,10 @@ struct SimNode {
   std::unique_ptr<agent::Core> agent;
   int64_t session = 0;
   int64_t sequence = 0;
-  bool waiting = false;    // a request is out
-  bool welcomed = false;   // said hello since it began or lost its connection
+  bool waiting = false;   // a request is out
+  bool welcomed = false;  // said hello since it began or lost its connection
   uint64_t incarnation = 0;
-  Time cut_until;          // no network before this
+  Time cut_until;  // no network before this
   // A node of the batch system's: it lives for one attempt.
   bool batch = false;
   std::string attempt;

@@ -69,17 +69,15 @@ class Copier {
     }
     for (size_t begin = kBatch; begin < files.size(); begin += kBatch) {
       const size_t end = std::min(begin + kBatch, files.size());
-      tasks_.Push({task.folder,
-                   {std::make_move_iterator(files.begin() + static_cast<long>(begin)),
-                    std::make_move_iterator(files.begin() + static_cast<long>(end))}});
+      tasks_.Push(
+          {task.folder, {std::make_move_iterator(files.begin() + static_cast<long>(begin)), std::make_move_iterator(files.begin() + static_cast<long>(end))}});
     }
     files.resize(std::min(files.size(), kBatch));
     task.files = std::move(files);
     return {};
   }
 
-  static Result<void> CopyFile(const os::Folder& from, const os::Folder& to, const std::string& name, FileMaker& maker,
-                               std::string& buffer) {
+  static Result<void> CopyFile(const os::Folder& from, const os::Folder& to, const std::string& name, FileMaker& maker, std::string& buffer) {
     TRY(os::Fd source, from.OpenFile(name.c_str()));
     TRY(os::Stat stat, os::StatFd(source, name));
     TRY(os::Fd copy, maker.Create(to, name.c_str(), (stat.mode & 0100) != 0));

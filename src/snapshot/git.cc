@@ -50,8 +50,7 @@ bool Mentions(const std::string& path, std::initializer_list<std::string_view> w
 
 // The value of `key` in the section whose head, between the brackets, is `section`. Plain values only: none when it is
 // quoted, escaped or continued.
-std::optional<std::string> ConfigValue(std::string_view config, std::string_view section, std::string_view key,
-                                       bool& odd) {
+std::optional<std::string> ConfigValue(std::string_view config, std::string_view section, std::string_view key, bool& odd) {
   std::optional<std::string> value;
   bool inside = false;
   for (std::string_view line : Split(config, '\n')) {
@@ -77,15 +76,13 @@ std::optional<std::string> AddressFromFiles(const std::string& dot_git, const st
   auto stat = os::StatPath(dot_git);
   odd = true;
   if (!stat.ok() || stat->type != os::FileType::kFolder) return std::nullopt;
-  for (const char* name : {"GIT_DIR", "GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT",
-                           "GIT_CONFIG_PARAMETERS", "GIT_COMMON_DIR"})
+  for (const char* name : {"GIT_DIR", "GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_COMMON_DIR"})
     if (!Environment(name).empty()) return std::nullopt;
   if (os::Exists(os::JoinPath(dot_git, "config.worktree")) || os::Exists(os::JoinPath(dot_git, "remotes")) ||
       os::Exists(os::JoinPath(dot_git, "branches/origin")))
     return std::nullopt;
   const std::string home = Environment("HOME"), xdg = Environment("XDG_CONFIG_HOME");
-  for (const std::string& path :
-       {std::string("/etc/gitconfig"), home + "/.gitconfig", (xdg.empty() ? home + "/.config" : xdg) + "/git/config"})
+  for (const std::string& path : {std::string("/etc/gitconfig"), home + "/.gitconfig", (xdg.empty() ? home + "/.config" : xdg) + "/git/config"})
     if (Mentions(path, {"insteadof", "[include", "[remote", "[branch"})) return std::nullopt;
   auto config = os::ReadFile(os::JoinPath(dot_git, "config"), 4u << 20);
   if (!config.ok() || Mentions(os::JoinPath(dot_git, "config"), {"insteadof", "[include"})) return std::nullopt;
@@ -100,9 +97,7 @@ std::optional<std::string> AddressFromFiles(const std::string& dot_git, const st
 
 // One run of git tells branch, commit and whether anything changed.
 bool AskStatus(const std::string& folder, Repository& repository) {
-  auto status = os::RunAndCapture(
-      {"git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "."}, folder,
-      kPatience);
+  auto status = os::RunAndCapture({"git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "."}, folder, kPatience);
   if (!status.ok() || status->status != 0) return false;
   repository.dirty = "False";
   for (std::string_view line : Split(status->output, '\n')) {
@@ -134,16 +129,13 @@ std::string WithoutCredentials(const std::string& address) {
   if (scheme == std::string::npos) return address;
   const size_t host = scheme + 3;
   const size_t end = address.find_first_of("/?#", host);
-  const std::string_view authority =
-      std::string_view(address).substr(host, end == std::string::npos ? end : end - host);
+  const std::string_view authority = std::string_view(address).substr(host, end == std::string::npos ? end : end - host);
   const size_t at = authority.rfind('@');
   if (at == std::string_view::npos) return address;
   std::string kept;
   // The name in "ssh://git@host" is part of the address; anywhere else it may be a token.
-  if (address.starts_with("ssh://") || address.starts_with("git+ssh://"))
-    kept = StrCat(authority.substr(0, std::min(at, authority.find(':'))), "@");
-  return StrCat(std::string_view(address).substr(0, host), kept, authority.substr(at + 1),
-                end == std::string::npos ? "" : address.substr(end));
+  if (address.starts_with("ssh://") || address.starts_with("git+ssh://")) kept = StrCat(authority.substr(0, std::min(at, authority.find(':'))), "@");
+  return StrCat(std::string_view(address).substr(0, host), kept, authority.substr(at + 1), end == std::string::npos ? "" : address.substr(end));
 }
 
 }  // namespace
@@ -154,8 +146,7 @@ std::map<std::string, std::string> GitFacts(const std::string& folder) {
   given.branch = Environment("AZUREML_GIT_BRANCH");
   given.commit = Environment("AZUREML_GIT_COMMIT");
   given.dirty = Environment("AZUREML_GIT_DIRTY");
-  const bool all_given =
-      !given.address.empty() && !given.branch.empty() && !given.commit.empty() && !given.dirty.empty();
+  const bool all_given = !given.address.empty() && !given.branch.empty() && !given.commit.empty() && !given.dirty.empty();
 
   Repository found;
   if (!all_given) {
@@ -173,8 +164,7 @@ std::map<std::string, std::string> GitFacts(const std::string& folder) {
     if (value.empty()) return;
     for (const char* name : names) facts[name] = value;
   };
-  put(WithoutCredentials(given.address), WithoutCredentials(found.address),
-      {"azureml.git.repository_uri", "mlflow.source.git.repoURL"});
+  put(WithoutCredentials(given.address), WithoutCredentials(found.address), {"azureml.git.repository_uri", "mlflow.source.git.repoURL"});
   put(given.branch, found.branch, {"azureml.git.branch", "mlflow.source.git.branch"});
   put(given.commit, found.commit, {"azureml.git.commit", "mlflow.source.git.commit"});
   put(given.dirty, found.dirty, {"azureml.git.dirty"});

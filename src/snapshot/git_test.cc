@@ -14,11 +14,10 @@ namespace {
 class Git : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"AZUREML_GIT_REPOSITORY_URI", "AZUREML_GIT_BRANCH", "AZUREML_GIT_COMMIT",
-                             "AZUREML_GIT_DIRTY", "AZUREML_GIT_BUILD_ID", "AZUREML_GIT_BUILD_URI", "GIT_DIR"})
+    for (const char* name : {"AZUREML_GIT_REPOSITORY_URI", "AZUREML_GIT_BRANCH", "AZUREML_GIT_COMMIT", "AZUREML_GIT_DIRTY", "AZUREML_GIT_BUILD_ID",
+                             "AZUREML_GIT_BUILD_URI", "GIT_DIR"})
       ::unsetenv(name);
-    if (!os::RunAndCapture({"git", "--version"}, folder_.path(), std::chrono::seconds(10)).ok())
-      GTEST_SKIP() << "no git here";
+    if (!os::RunAndCapture({"git", "--version"}, folder_.path(), std::chrono::seconds(10)).ok()) GTEST_SKIP() << "no git here";
   }
   std::string Run(std::vector<std::string> argv, const std::string& folder) {
     std::vector<std::string> all = {"git", "-c", "user.name=Test", "-c", "user.email=test@example.org"};
@@ -47,14 +46,13 @@ TEST_F(Git, CleanAndDirty) {
   Begin();
   Run({"remote", "add", "origin", "https://someone:token@example.org/team/repo.git"}, folder_.path());
   const std::string commit = Run({"rev-parse", "HEAD"}, folder_.path());
-  const std::map<std::string, std::string> expected = {
-      {"azureml.git.branch", "trunk"},
-      {"azureml.git.commit", commit},
-      {"azureml.git.dirty", "False"},
-      {"azureml.git.repository_uri", "https://example.org/team/repo.git"},
-      {"mlflow.source.git.branch", "trunk"},
-      {"mlflow.source.git.commit", commit},
-      {"mlflow.source.git.repoURL", "https://example.org/team/repo.git"}};
+  const std::map<std::string, std::string> expected = {{"azureml.git.branch", "trunk"},
+                                                       {"azureml.git.commit", commit},
+                                                       {"azureml.git.dirty", "False"},
+                                                       {"azureml.git.repository_uri", "https://example.org/team/repo.git"},
+                                                       {"mlflow.source.git.branch", "trunk"},
+                                                       {"mlflow.source.git.commit", commit},
+                                                       {"mlflow.source.git.repoURL", "https://example.org/team/repo.git"}};
   EXPECT_EQ(GitFacts(folder_.path()), expected);
   EXPECT_EQ(GitFacts(folder_.At("src")), expected);
   folder_.Write("other/new", "x");
@@ -119,8 +117,8 @@ TEST_F(Git, OverridesWin) {
   EXPECT_EQ(facts["azureml.git.repository_uri"], "https://example.org/x");
   EXPECT_EQ(facts["azureml.git.commit"], "abc");
   EXPECT_EQ(facts["azureml.git.dirty"], "True");
-  for (const char* name : {"AZUREML_GIT_REPOSITORY_URI", "AZUREML_GIT_BRANCH", "AZUREML_GIT_COMMIT",
-                           "AZUREML_GIT_DIRTY", "AZUREML_GIT_BUILD_ID", "AZUREML_GIT_BUILD_URI"})
+  for (const char* name :
+       {"AZUREML_GIT_REPOSITORY_URI", "AZUREML_GIT_BRANCH", "AZUREML_GIT_COMMIT", "AZUREML_GIT_DIRTY", "AZUREML_GIT_BUILD_ID", "AZUREML_GIT_BUILD_URI"})
     ::unsetenv(name);
 }
 

@@ -112,15 +112,14 @@ bool WildMatch(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0;
   size_t star_p = kNone, star_t = 0;      // behind the last '*', and the text it has not taken yet
   size_t double_p = kNone, double_t = 0;  // the same of the last "**"
-  bool by_folder = false;  // the last "**" has a '/' behind it that belongs to it: it takes whole folders
+  bool by_folder = false;                 // the last "**" has a '/' behind it that belongs to it: it takes whole folders
   for (;;) {
     bool failed = false;
     if (p < pattern.size() && pattern[p] == '*') {
       const size_t begin = p;
       while (p < pattern.size() && pattern[p] == '*') ++p;
       const std::string_view rest = pattern.substr(p);
-      const bool whole = p - begin >= 2 && (begin == 0 || pattern[begin - 1] == '/') &&
-                         (rest.empty() || rest[0] == '/' || rest.starts_with("\\/"));
+      const bool whole = p - begin >= 2 && (begin == 0 || pattern[begin - 1] == '/') && (rest.empty() || rest[0] == '/' || rest.starts_with("\\/"));
       if (!whole) {
         star_p = p;
         star_t = t;

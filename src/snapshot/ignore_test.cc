@@ -12,9 +12,7 @@
 namespace ferry::snapshot {
 namespace {
 
-bool Ignored(std::string_view rules, std::string_view path, bool is_folder = false) {
-  return IgnoreRules(rules).Ignored(path, is_folder);
-}
+bool Ignored(std::string_view rules, std::string_view path, bool is_folder = false) { return IgnoreRules(rules).Ignored(path, is_folder); }
 
 TEST(Ignore, NamesAndPaths) {
   EXPECT_TRUE(Ignored("*.pyc", "a/b/c.pyc"));
@@ -89,30 +87,25 @@ TEST(Ignore, HostilePatternsEndSoon) {
 TEST(Ignore, AgreesWithGit) {
   const std::vector<std::string> names = {"a",  "b",    "ab",  "abc", "a.c",      "b.c", "c",   " a", "a ", "#a",
                                           "!a", "a\\b", "[a]", "-x",  "\xC3\xA9", "A",   "a-b", "]",  "a*"};
-  const std::vector<std::string> pieces = {"a",     "b",       "c",          "ab",   "abc",  "/",           "/",
-                                           "*",     "*",       "**",         "**/",  "/**/", "/**",         "?",
-                                           "[ab]",  "[!a]",    "[a-c]",      "[^b]", "[]a]", "[[:alpha:]]", "[a",
-                                           "\\",    "\\*",     "\\a",        "\\[",  "!",    " ",           "\\ ",
-                                           ".",     "-",       "*.c",        "#",    "]",    "[\\]]",       "[a-]",
-                                           "[--a]", "[[:x:]]", "[[:alpha:]", "***",  "\\/",  "\xC3\xA9",    "A"};
+  const std::vector<std::string> pieces = {"a",       "b",          "c",    "ab",   "abc",      "/",    "/",    "*",           "*",  "**",    "**/",  "/**/",
+                                           "/**",     "?",          "[ab]", "[!a]", "[a-c]",    "[^b]", "[]a]", "[[:alpha:]]", "[a", "\\",    "\\*",  "\\a",
+                                           "\\[",     "!",          " ",    "\\ ",  ".",        "-",    "*.c",  "#",           "]",  "[\\]]", "[a-]", "[--a]",
+                                           "[[:x:]]", "[[:alpha:]", "***",  "\\/",  "\xC3\xA9", "A"};
   size_t compared = 0, ignored = 0;
   for (uint64_t seed = 1; seed <= 120; ++seed) {
     std::mt19937_64 random(seed);
     auto pick = [&](const std::vector<std::string>& from) { return from[random() % from.size()]; };
     TestFolder folder;
-    if (seed == 1 && !os::RunAndCapture({"git", "--version"}, folder.path(), std::chrono::seconds(10)).ok())
-      GTEST_SKIP() << "no git here";
+    if (seed == 1 && !os::RunAndCapture({"git", "--version"}, folder.path(), std::chrono::seconds(10)).ok()) GTEST_SKIP() << "no git here";
     ASSERT_EQ(os::RunAndCapture({"git", "init", "-q"}, folder.path(), std::chrono::seconds(10))->status, 0);
     std::set<std::string> files, folders;
     for (int i = 0; i < 40; ++i) {
       std::string path;
       for (uint64_t depth = random() % 4 + 1; depth > 0; --depth) path = os::JoinPath(path, pick(names));
       bool clash = folders.contains(path);
-      for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
-        clash |= files.contains(path.substr(0, slash));
+      for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) clash |= files.contains(path.substr(0, slash));
       if (clash) continue;
-      for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
-        folders.insert(path.substr(0, slash));
+      for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) folders.insert(path.substr(0, slash));
       files.insert(path);
       folder.Write(path, "");
     }
@@ -127,9 +120,8 @@ TEST(Ignore, AgreesWithGit) {
       }
       folder.Write(".gitignore", rules);
       folder.Write(".git/asked", asked);
-      auto answer =
-          os::RunAndCapture({"sh", "-c", "git -c core.quotePath=false check-ignore -z --no-index --stdin < .git/asked"},
-                            folder.path(), std::chrono::seconds(20));
+      auto answer = os::RunAndCapture({"sh", "-c", "git -c core.quotePath=false check-ignore -z --no-index --stdin < .git/asked"}, folder.path(),
+                                      std::chrono::seconds(20));
       ASSERT_TRUE(answer.ok());
       ASSERT_LE(answer->status, 1);
       std::set<std::string> expected;
@@ -138,9 +130,7 @@ TEST(Ignore, AgreesWithGit) {
       IgnoreRules mine(rules);
       for (const auto* set : {&files, &folders}) {
         for (const std::string& path : *set) {
-          EXPECT_EQ(mine.Ignored(path, set == &folders), expected.contains(path))
-              << "seed " << seed << ", path '" << path << "', rules:\n"
-              << rules;
+          EXPECT_EQ(mine.Ignored(path, set == &folders), expected.contains(path)) << "seed " << seed << ", path '" << path << "', rules:\n" << rules;
           ++compared;
           ignored += expected.contains(path);
         }

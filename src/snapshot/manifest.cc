@@ -17,9 +17,7 @@ constexpr size_t kLongestName = 255;
 // Keeps sums of sizes far from overflowing.
 constexpr uint64_t kLargest = 1ull << 60;
 
-Error Wrong(std::string message) {
-  return MakeError(Code::kInvalid, "snapshot.manifest", StrCat("the snapshot manifest is not valid: ", message));
-}
+Error Wrong(std::string message) { return MakeError(Code::kInvalid, "snapshot.manifest", StrCat("the snapshot manifest is not valid: ", message)); }
 
 bool NeedsEscape(char c) { return c == '\\' || c == '\n' || c == '\t'; }
 
@@ -77,8 +75,7 @@ constexpr auto kHexValues = [] {
 bool ParseHex(std::string_view hex, Digest& digest) {
   unsigned wrong = 0;
   for (size_t i = 0; i < 32; ++i) {
-    const unsigned high = kHexValues[static_cast<unsigned char>(hex[2 * i])],
-                   low = kHexValues[static_cast<unsigned char>(hex[2 * i + 1])];
+    const unsigned high = kHexValues[static_cast<unsigned char>(hex[2 * i])], low = kHexValues[static_cast<unsigned char>(hex[2 * i + 1])];
     wrong |= high | low;
     digest.bytes[i] = static_cast<unsigned char>(high << 4 | low);
   }
@@ -86,8 +83,7 @@ bool ParseHex(std::string_view hex, Digest& digest) {
 }
 
 bool IsSafeName(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName && name != "." && name != ".." &&
-         name.find('\0') == std::string_view::npos;
+  return !name.empty() && name.size() <= kLongestName && name != "." && name != ".." && name.find('\0') == std::string_view::npos;
 }
 
 // The form in which std::to_string writes it.
@@ -210,8 +206,7 @@ Result<void> Manifest::Check() const {
     if (entry.size > kLargest || (total += entry.size) > kLargest) return Wrong("its sizes are impossible");
   }
   auto is_entry = [this](std::string_view path) {
-    auto at = std::lower_bound(entries.begin(), entries.end(), path,
-                               [](const Entry& entry, std::string_view p) { return entry.path < p; });
+    auto at = std::lower_bound(entries.begin(), entries.end(), path, [](const Entry& entry, std::string_view p) { return entry.path < p; });
     return at != entries.end() && at->path == path;
   };
   // Neighbours mostly share their folder, which need be looked at once only.

@@ -40,9 +40,8 @@ Manifest Of(std::vector<Entry> entries) {
 }
 
 Manifest Sample() {
-  return Of({File("train.py", "print(1)"), File("run.sh", "#!/bin/sh", true), File("a/b/c", ""),
-             File("name with\nnewline\tand \\ tab", "x"), File("--help", "x"), File("\xC3\xA9t\xC3\xA9/\xFF", "y"),
-             Link("a/link", "../train.py"), Link("here", "."), EmptyFolder("empty/folder")});
+  return Of({File("train.py", "print(1)"), File("run.sh", "#!/bin/sh", true), File("a/b/c", ""), File("name with\nnewline\tand \\ tab", "x"),
+             File("--help", "x"), File("\xC3\xA9t\xC3\xA9/\xFF", "y"), Link("a/link", "../train.py"), Link("here", "."), EmptyFolder("empty/folder")});
 }
 
 std::string Line(std::string_view path) { return StrCat("f ", HashBytes("").Hex(), " 0 ", path, "\n"); }
@@ -65,10 +64,9 @@ TEST(Manifest, TextIsPinned) {
 }
 
 TEST(Manifest, UnsafePathsAreRefused) {
-  for (const std::string& path :
-       {std::string(""), std::string("/a"), std::string("a/"), std::string("a//b"), std::string("."), std::string(".."),
-        std::string("../a"), std::string("a/../b"), std::string("a/./b"), std::string("a/.."), std::string("a\0b", 3),
-        std::string(300, 'x'), std::string("a\\x"), std::string("a\\"), std::string("a\tb")}) {
+  for (const std::string& path : {std::string(""), std::string("/a"), std::string("a/"), std::string("a//b"), std::string("."), std::string(".."),
+                                  std::string("../a"), std::string("a/../b"), std::string("a/./b"), std::string("a/.."), std::string("a\0b", 3),
+                                  std::string(300, 'x'), std::string("a\\x"), std::string("a\\"), std::string("a\tb")}) {
     auto parsed = Manifest::Parse(WithHead(Line(path)));
     ASSERT_FALSE(parsed.ok()) << path;
     EXPECT_EQ(parsed.error().slug, "snapshot.manifest");
@@ -101,12 +99,10 @@ TEST(Manifest, LinksStayInside) {
 TEST(Manifest, NumbersAndHeadsAreStrict) {
   const std::string hex = HashBytes("").Hex();
   for (const std::string& text :
-       {std::string(), std::string("ferry-snapshot 1"), std::string("ferry-snapshot 2\n"), WithHead("\n"),
-        WithHead("f"), WithHead("f " + hex + " 01 a\n"), WithHead("f " + hex + " -1 a\n"),
-        WithHead("f " + hex + " +1 a\n"), WithHead("f " + hex + "  a\n"),
-        WithHead("f " + hex + " 99999999999999999999 a\n"), WithHead("f " + hex + " 2305843009213693952 a\n"),
-        WithHead("f " + ToLower(hex).substr(1) + "G 1 a\n"), WithHead("z a\n"), WithHead("d a"), WithHead("l a\n"),
-        WithHead("l a\tb\tc\n"), WithHead("f " + hex + " 1152921504606846976 a\nf " + hex + " 1 b\n")})
+       {std::string(), std::string("ferry-snapshot 1"), std::string("ferry-snapshot 2\n"), WithHead("\n"), WithHead("f"), WithHead("f " + hex + " 01 a\n"),
+        WithHead("f " + hex + " -1 a\n"), WithHead("f " + hex + " +1 a\n"), WithHead("f " + hex + "  a\n"), WithHead("f " + hex + " 99999999999999999999 a\n"),
+        WithHead("f " + hex + " 2305843009213693952 a\n"), WithHead("f " + ToLower(hex).substr(1) + "G 1 a\n"), WithHead("z a\n"), WithHead("d a"),
+        WithHead("l a\n"), WithHead("l a\tb\tc\n"), WithHead("f " + hex + " 1152921504606846976 a\nf " + hex + " 1 b\n")})
     EXPECT_FALSE(Manifest::Parse(text).ok()) << text;
 }
 

@@ -74,8 +74,7 @@ class Writer {
 
  private:
   static Error Mismatch(const Entry& entry) {
-    return MakeError(Code::kInvalid, "snapshot.content",
-                     StrCat("the content of ", entry.path, " is not what the snapshot says"));
+    return MakeError(Code::kInvalid, "snapshot.content", StrCat("the content of ", entry.path, " is not what the snapshot says"));
   }
 
   const os::Folder& root_;
@@ -127,8 +126,7 @@ Result<void> Restore(const Manifest& manifest, const std::string& folder, const 
   for (const Entry& entry : manifest.entries)
     if (entry.type == Entry::Type::kFile) files.push_back(&entry);
   if (!files.empty()) {
-    const auto useful =
-        static_cast<unsigned>(std::min<size_t>(ThreadCount(threads), (files.size() + kChunk - 1) / kChunk));
+    const auto useful = static_cast<unsigned>(std::min<size_t>(ThreadCount(threads), (files.size() + kChunk - 1) / kChunk));
     Shares shares(files.size(), useful);
     FirstError error;
     RunOnThreads(useful, [&](unsigned worker) {

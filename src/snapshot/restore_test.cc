@@ -16,8 +16,7 @@ namespace {
 using Contents = std::map<Digest, std::string>;
 
 Fetch From(const Contents& contents, size_t cut = SIZE_MAX) {
-  return [&contents, cut](const Digest& digest,
-                          const std::function<Result<void>(std::string_view)>& write) -> Result<void> {
+  return [&contents, cut](const Digest& digest, const std::function<Result<void>(std::string_view)>& write) -> Result<void> {
     auto found = contents.find(digest);
     if (found == contents.end()) return MakeError(Code::kNotFound, "test.no_blob", "no such blob");
     std::string_view rest = found->second;
@@ -61,8 +60,7 @@ Manifest Sample(Contents& contents) {
                                 Special("bin/up", Entry::Type::kLink, "../train.py"),
                                 Special("none/at/all", Entry::Type::kFolder),
                                 Special("self", Entry::Type::kLink, ".")};
-  for (int i = 0; i < 300; ++i)
-    entries.push_back(File(StrCat("many/", i % 7, "/deep/", i), StrCat("content ", i % 50), contents, i % 3 == 0));
+  for (int i = 0; i < 300; ++i) entries.push_back(File(StrCat("many/", i % 7, "/deep/", i), StrCat("content ", i % 50), contents, i % 3 == 0));
   return Of(std::move(entries));
 }
 
@@ -93,8 +91,7 @@ TEST(Restore, ModesDoNotDependOnTheMask) {
   for (mode_t mask : {0, 077, 027}) {
     TestFolder folder;
     const mode_t before = ::umask(mask);
-    const bool ok =
-        Restore(manifest, folder.At("r"), From(contents)).ok() && CopyTree(folder.At("r"), folder.At("c")).ok();
+    const bool ok = Restore(manifest, folder.At("r"), From(contents)).ok() && CopyTree(folder.At("r"), folder.At("c")).ok();
     ::umask(before);
     ASSERT_TRUE(ok);
     for (const char* copy : {"r", "c"}) {
@@ -122,8 +119,7 @@ TEST(Restore, FailuresOfFetchAreReported) {
   missing.erase(HashBytes("content 31"));
   TestFolder folder;
   EXPECT_EQ(Restore(manifest, folder.At("a"), From(missing)).error().slug, "test.no_blob");
-  for (const std::string& wrong : {std::string("content 32"), std::string("short"),
-                                   std::string("much longer than the manifest says"), std::string()}) {
+  for (const std::string& wrong : {std::string("content 32"), std::string("short"), std::string("much longer than the manifest says"), std::string()}) {
     Contents bad = contents;
     bad[HashBytes("content 31")] = wrong;
     EXPECT_EQ(Restore(manifest, folder.At(StrCat("b", wrong.size())), From(bad)).error().slug, "snapshot.content");
@@ -140,9 +136,7 @@ TEST(Restore, MaliciousManifestsWriteNothingOutside) {
     entry.path = std::move(path);
     return entry;
   };
-  auto link = [&](std::string path, std::string to) {
-    return Special(std::move(path), Entry::Type::kLink, std::move(to));
-  };
+  auto link = [&](std::string path, std::string to) { return Special(std::move(path), Entry::Type::kLink, std::move(to)); };
   const std::vector<Manifest> manifests = {{{file("../evil")}},
                                            {{file("/evil")}},
                                            {{file("a/../../evil")}},
@@ -201,11 +195,9 @@ TEST(Snapshot, Speed) {
       if (i % 2) v &= 0x0707070707070707;
       std::memcpy(noise.data() + k, &v, 8);
     }
-    folder.Write(StrCat("d", i % 20, "/e", i / 20 % 20, "/file_", i, ".py"),
-                 std::string_view(noise).substr(0, 6000 + i % 12'000));
+    folder.Write(StrCat("d", i % 20, "/e", i / 20 % 20, "/file_", i, ".py"), std::string_view(noise).substr(0, 6000 + i % 12'000));
   }
-  folder.Write(".amlignore",
-               "*.pyc\n__pycache__/\n/data/\n.venv\nlogs/**/*.log\n*.egg-info/\n.ipynb_checkpoints\n!keep\n");
+  folder.Write(".amlignore", "*.pyc\n__pycache__/\n/data/\n.venv\nlogs/**/*.log\n*.egg-info/\n.ipynb_checkpoints\n!keep\n");
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ScanOptions options;
   options.folder = folder.path();
@@ -218,16 +210,14 @@ TEST(Snapshot, Speed) {
     auto again = Scan(options).value();
     const double scan = watch.Milliseconds();
     EXPECT_EQ(again.manifest.Id(), first.manifest.Id());
-    std::printf("[          ] scan again: %.1f ms, with id %.1f ms, %zu read\n", scan, watch.Milliseconds(),
-                again.hashed);
+    std::printf("[          ] scan again: %.1f ms, with id %.1f ms, %zu read\n", scan, watch.Milliseconds(), again.hashed);
   }
   const std::string text = first.manifest.Text();
   Stopwatch parse_watch;
   ASSERT_TRUE(Manifest::Parse(text).ok());
   std::printf("[          ] parse the manifest: %.1f ms\n", parse_watch.Milliseconds());
   Contents contents;
-  for (const Entry& entry : first.manifest.entries)
-    contents[entry.digest] = os::ReadFile(folder.At(entry.path)).value();
+  for (const Entry& entry : first.manifest.entries) contents[entry.digest] = os::ReadFile(folder.At(entry.path)).value();
   for (int i = 0; i < 2; ++i) {
     Stopwatch restore_watch;
     ASSERT_TRUE(Restore(first.manifest, other.At(StrCat("restored", i)), From(contents)).ok());
@@ -236,9 +226,7 @@ TEST(Snapshot, Speed) {
     ASSERT_TRUE(CopyTree(folder.path(), other.At(StrCat("copied", i))).ok());
     std::printf("[          ] copy the tree: %.0f ms\n", copy_watch.Milliseconds());
     Stopwatch cp_watch;
-    ASSERT_TRUE(os::RunAndCapture({"cp", "-r", folder.path(), other.At(StrCat("cp", i))}, other.path(),
-                                  std::chrono::seconds(60))
-                    .ok());
+    ASSERT_TRUE(os::RunAndCapture({"cp", "-r", folder.path(), other.At(StrCat("cp", i))}, other.path(), std::chrono::seconds(60)).ok());
     std::printf("[          ] cp -r: %.0f ms\n", cp_watch.Milliseconds());
   }
   EXPECT_EQ(IdOf(other.At("restored0")), first.manifest.Id());

@@ -48,8 +48,7 @@ Result<Hashed::State> HashOnce(const os::Fd& file, std::string& buffer, Sha256& 
   }
   digest = hash.Finish();
   TRY(os::Stat after, os::StatFd(file));
-  const bool settled = size == after.size && before.size == after.size && before.mtime_ns == after.mtime_ns &&
-                       before.ctime_ns == after.ctime_ns;
+  const bool settled = size == after.size && before.size == after.size && before.mtime_ns == after.mtime_ns && before.ctime_ns == after.ctime_ns;
   stat = after;
   stat.size = size;
   return settled ? Hashed::State::kRead : Hashed::State::kUnsettled;
@@ -69,8 +68,7 @@ void HashFile(const os::Folder& root, Found& found, std::string& buffer, Sha256&
   }
 }
 
-void HashAll(const os::Folder& root, const std::vector<size_t>& which, std::vector<Found>& found,
-             std::vector<Hashed>& hashed, unsigned threads) {
+void HashAll(const os::Folder& root, const std::vector<size_t>& which, std::vector<Found>& found, std::vector<Hashed>& hashed, unsigned threads) {
   std::atomic<size_t> next{0};
   const auto useful = static_cast<unsigned>(std::min<size_t>(threads, (which.size() + kChunk - 1) / kChunk));
   if (useful == 0) return;
@@ -78,8 +76,7 @@ void HashAll(const os::Folder& root, const std::vector<size_t>& which, std::vect
     std::string buffer(kBuffer, '\0');
     Sha256 hash;
     for (size_t begin; (begin = next.fetch_add(kChunk)) < which.size();)
-      for (size_t i = begin; i < std::min(begin + kChunk, which.size()); ++i)
-        HashFile(root, found[which[i]], buffer, hash, hashed[which[i]]);
+      for (size_t i = begin; i < std::min(begin + kChunk, which.size()); ++i) HashFile(root, found[which[i]], buffer, hash, hashed[which[i]]);
   });
 }
 
@@ -90,8 +87,7 @@ Result<void> CheckReadable(std::vector<std::string> unreadable) {
   for (std::string& path : unreadable)
     if (path.empty()) path = ".";
   return MakeError(Code::kInvalid, "snapshot.unreadable",
-                   StrCat("cannot read ", Join(unreadable, ", "),
-                          count > kMostNamed ? StrCat(" and ", count - kMostNamed, " more") : "",
+                   StrCat("cannot read ", Join(unreadable, ", "), count > kMostNamed ? StrCat(" and ", count - kMostNamed, " more") : "",
                           "; list them in .amlignore to leave them out"));
 }
 
@@ -102,8 +98,7 @@ Result<IgnoreRules> ReadRules(const std::string& folder, std::string& used) {
     auto stat = os::StatPath(path);
     if (!stat.ok() || stat->type != os::FileType::kFile) continue;
     auto text = os::ReadFile(path, 16u << 20);
-    if (!text.ok())
-      return MakeError(Code::kInvalid, "snapshot.unreadable", StrCat("cannot read ", name, ": ", text.error().message));
+    if (!text.ok()) return MakeError(Code::kInvalid, "snapshot.unreadable", StrCat("cannot read ", name, ": ", text.error().message));
     used = name;
     return IgnoreRules(*text);
   }
@@ -134,13 +129,12 @@ std::optional<std::string> LargeNote(const Manifest& manifest) {
   }
   std::vector<std::pair<std::string_view, Sum>> largest(folders.begin(), folders.end());
   const bool by_bytes = bytes > kLargeBytes;
-  std::stable_sort(largest.begin(), largest.end(), [&](const auto& a, const auto& b) {
-    return by_bytes ? a.second.bytes > b.second.bytes : a.second.files > b.second.files;
-  });
+  std::stable_sort(largest.begin(), largest.end(),
+                   [&](const auto& a, const auto& b) { return by_bytes ? a.second.bytes > b.second.bytes : a.second.files > b.second.files; });
   std::string note = StrCat("the snapshot is large: ", files, " files, ", FormatBytes(bytes));
   for (size_t i = 0; i < std::min<size_t>(3, largest.size()); ++i)
-    note += StrCat(i == 0 ? "; largest folders: " : ", ", largest[i].first, "/ (", largest[i].second.files, " files, ",
-                   FormatBytes(largest[i].second.bytes), ")");
+    note +=
+        StrCat(i == 0 ? "; largest folders: " : ", ", largest[i].first, "/ (", largest[i].second.files, " files, ", FormatBytes(largest[i].second.bytes), ")");
   return note + "; list what runs do not need in .amlignore";
 }
 
@@ -154,9 +148,7 @@ Result<ScanResult> Scan(const ScanOptions& options) {
   if (folder_stat.ok() && folder_stat->type != os::FileType::kFolder)
     return MakeError(Code::kInvalid, "snapshot.not_a_folder", StrCat(options.folder, " is not a folder"));
   auto root = os::Folder::Open(options.folder);
-  if (!root.ok())
-    return MakeError(Code::kInvalid, "snapshot.unreadable",
-                     StrCat("cannot read ", options.folder, ": ", root.error().message));
+  if (!root.ok()) return MakeError(Code::kInvalid, "snapshot.unreadable", StrCat("cannot read ", options.folder, ": ", root.error().message));
 
   const unsigned threads = ThreadCount(options.threads);
   ScanResult result;
@@ -202,8 +194,7 @@ Result<ScanResult> Scan(const ScanOptions& options) {
   }
   // Entries of files that are gone do no harm; they are dropped with the next change.
   if (!options.cache_file.empty() && read_some) {
-    if (auto written = writer.Write(options.cache_file); !written.ok())
-      result.notes.push_back(StrCat("the next scan will be slow: ", written.error().message));
+    if (auto written = writer.Write(options.cache_file); !written.ok()) result.notes.push_back(StrCat("the next scan will be slow: ", written.error().message));
   }
   if (auto note = LargeNote(result.manifest)) result.notes.push_back(std::move(*note));
   return result;

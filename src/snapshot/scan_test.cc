@@ -64,8 +64,7 @@ TEST(Scan, FilesFoldersAndModes) {
   folder.Write("sub/.git", "gitdir: x");
   ASSERT_TRUE(os::MakeFolders(folder.At("empty/folder")).ok());
   auto result = MustScan(folder.path());
-  EXPECT_EQ(Paths(result), (std::vector<std::string>{".azureml/config.json", "__pycache__/x.pyc", "a/b/c", "bin/run",
-                                                     "empty/folder", "train.py"}));
+  EXPECT_EQ(Paths(result), (std::vector<std::string>{".azureml/config.json", "__pycache__/x.pyc", "a/b/c", "bin/run", "empty/folder", "train.py"}));
   EXPECT_EQ(Find(result, "train.py")->digest, HashBytes("print(1)"));
   EXPECT_EQ(Find(result, "train.py")->size, 8u);
   EXPECT_FALSE(Find(result, "train.py")->executable);
@@ -78,9 +77,8 @@ TEST(Scan, FilesFoldersAndModes) {
 
 TEST(Scan, OddNames) {
   TestFolder folder;
-  const std::vector<std::string> names = {
-      "--help",   "-rf",  " lead", "new\nline", "sp ace", "tab\t",    "trail ", "\xC3\xA9t\xC3\xA9",
-      "\xFF\xFE", "a\\b", "...",   "..x",       "*",      "d ir/\n/f"};
+  const std::vector<std::string> names = {"--help",   "-rf",  " lead", "new\nline", "sp ace", "tab\t",    "trail ", "\xC3\xA9t\xC3\xA9",
+                                          "\xFF\xFE", "a\\b", "...",   "..x",       "*",      "d ir/\n/f"};
   for (const std::string& name : names) folder.Write(name, name);
   auto result = MustScan(folder.path());
   ASSERT_EQ(result.manifest.entries.size(), names.size());
@@ -112,8 +110,7 @@ TEST(Scan, IgnoreFiles) {
   folder.Write("sub/.amlignore", "*\n");
   result = MustScan(folder.path());
   EXPECT_EQ(result.ignore_file, ".amlignore");
-  EXPECT_EQ(Paths(result), (std::vector<std::string>{".amlignore", ".gitignore", "a.log", "data/keep", "sub/.amlignore",
-                                                     "sub/a.log"}));
+  EXPECT_EQ(Paths(result), (std::vector<std::string>{".amlignore", ".gitignore", "a.log", "data/keep", "sub/.amlignore", "sub/a.log"}));
   folder.Write(".amlignore", "");
   EXPECT_EQ(MustScan(folder.path()).manifest.entries.size(), 8u);
 }
@@ -155,9 +152,7 @@ TEST(Scan, Links) {
   EXPECT_EQ(Find(result, "to_ignored")->digest, HashBytes("ignored"));
   for (const char* left_out : {"out_folder", "dangling", "loop_a", "loop_b", "to_ignored_folder"}) {
     EXPECT_EQ(Find(result, left_out), nullptr) << left_out;
-    EXPECT_TRUE(std::any_of(result.notes.begin(), result.notes.end(), [&](const std::string& note) {
-      return note.starts_with(left_out);
-    })) << left_out;
+    EXPECT_TRUE(std::any_of(result.notes.begin(), result.notes.end(), [&](const std::string& note) { return note.starts_with(left_out); })) << left_out;
   }
   EXPECT_EQ(result.notes.size(), 5u);
 }
@@ -185,8 +180,7 @@ TEST(Scan, UnreadableFilesAreNamed) {
     ScanOptions options;
     options.folder = folder.path();
     auto result = Scan(options);
-    if (result.ok() || result.error().slug != "snapshot.unreadable" || result.error().code != Code::kInvalid)
-      ::_exit(1);
+    if (result.ok() || result.error().slug != "snapshot.unreadable" || result.error().code != Code::kInvalid) ::_exit(1);
     const std::string& message = result.error().message;
     if (message.find("closed") == std::string::npos || message.find("secret08") == std::string::npos) ::_exit(2);
     if (message.find("secret09") != std::string::npos || message.find("and 3 more") == std::string::npos) ::_exit(3);
@@ -320,8 +314,7 @@ TEST(Scan, LargeSnapshotsAreNoted) {
   for (int i = 0; i < 2001; ++i) folder.Write(StrCat(i % 3 ? "many/" : "few/", i), "");
   auto result = MustScan(folder.path());
   ASSERT_EQ(result.notes.size(), 1u);
-  EXPECT_EQ(result.notes[0].find("the snapshot is large: 2001 files, 0 B; largest folders: many/ (1334 files"), 0u)
-      << result.notes[0];
+  EXPECT_EQ(result.notes[0].find("the snapshot is large: 2001 files, 0 B; largest folders: many/ (1334 files"), 0u) << result.notes[0];
   EXPECT_NE(result.notes[0].find(".amlignore"), std::string::npos);
 }
 

@@ -72,8 +72,7 @@ const Digest* StatCacheReader::Find(std::string_view path, const os::Stat& stat)
   }
   if (!have_ || order != 0) return nullptr;
   have_ = false;
-  const bool same =
-      size_ == stat.size && mtime_ns_ == stat.mtime_ns && ctime_ns_ == stat.ctime_ns && inode_ == stat.inode;
+  const bool same = size_ == stat.size && mtime_ns_ == stat.mtime_ns && ctime_ns_ == stat.ctime_ns && inode_ == stat.inode;
   const bool settled = mtime_ns_ < scanned_ns_ - kTickNs && ctime_ns_ < scanned_ns_ - kTickNs;
   return same && settled ? &digest_ : nullptr;
 }
@@ -98,8 +97,7 @@ void StatCacheWriter::Add(std::string_view path, const os::Stat& stat, const Dig
 Result<void> StatCacheWriter::Write(const std::string& path) {
   std::memcpy(bytes_.data() + 16, &count_, sizeof count_);
   bytes_ += HashBytes(bytes_).Raw();
-  if (const size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0)
-    TRY_VOID(os::MakeFolders(path.substr(0, slash)));
+  if (const size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0) TRY_VOID(os::MakeFolders(path.substr(0, slash)));
   return os::WriteFileAtomic(path, bytes_, 0600, false);
 }
 

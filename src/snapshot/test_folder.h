@@ -14,9 +14,7 @@ namespace ferry::snapshot {
 
 class TestFolder {
  public:
-  TestFolder() : path_(os::JoinPath(testing::TempDir(), "snapshot." + RandomHex(6))) {
-    EXPECT_TRUE(os::MakeFolders(path_).ok());
-  }
+  TestFolder() : path_(os::JoinPath(testing::TempDir(), "snapshot." + RandomHex(6))) { EXPECT_TRUE(os::MakeFolders(path_).ok()); }
   ~TestFolder() { EXPECT_TRUE(os::RemoveAll(path_).ok()); }
   TestFolder(const TestFolder&) = delete;
   TestFolder& operator=(const TestFolder&) = delete;
@@ -31,9 +29,7 @@ class TestFolder {
     ASSERT_TRUE(file.ok()) << file.error().message;
     ASSERT_TRUE(os::WriteAll(*file, bytes).ok());
   }
-  void Link(std::string_view name, const std::string& target) const {
-    ASSERT_TRUE(os::MakeLink(target, At(name)).ok());
-  }
+  void Link(std::string_view name, const std::string& target) const { ASSERT_TRUE(os::MakeLink(target, At(name)).ok()); }
 
  private:
   std::string path_;
@@ -41,9 +37,7 @@ class TestFolder {
 
 class Stopwatch {
  public:
-  double Milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count();
-  }
+  double Milliseconds() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count(); }
 
  private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

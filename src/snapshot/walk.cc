@@ -24,8 +24,7 @@ struct Harvest {
 
 class Walker {
  public:
-  Walker(const os::Folder& root, const IgnoreRules& rules, unsigned threads)
-      : root_(root), rules_(rules), harvests_(threads) {}
+  Walker(const os::Folder& root, const IgnoreRules& rules, unsigned threads) : root_(root), rules_(rules), harvests_(threads) {}
 
   std::vector<Harvest> Run() {
     folders_.Push(std::string());
@@ -52,8 +51,7 @@ class Walker {
       empty = false;
       at.resize(prefix);
       at += name;
-      if (std::string_view(at).substr(prefix) == ".git" || rules_.IgnoredHere(at, type == os::FileType::kFolder))
-        return;
+      if (std::string_view(at).substr(prefix) == ".git" || rules_.IgnoredHere(at, type == os::FileType::kFolder)) return;
       switch (type) {
         case os::FileType::kFolder: folders_.Push(at); break;
         case os::FileType::kOther: harvest.special.push_back(at); break;
@@ -88,8 +86,7 @@ class Walker {
 // Decides what becomes of the links.
 class Links {
  public:
-  Links(const os::Folder& root, std::string real_root, const std::vector<Found>& found)
-      : root_(root), real_root_(std::move(real_root)), found_(found) {}
+  Links(const os::Folder& root, std::string real_root, const std::vector<Found>& found) : root_(root), real_root_(std::move(real_root)), found_(found) {}
 
   // The entry to take for the link, or none, with a note.
   std::optional<Found> Resolve(const Found& link, std::vector<std::string>& notes) {
@@ -113,8 +110,8 @@ class Links {
       taken.followed = true;
       return taken;
     }
-    notes.push_back(StrCat(link.path, " is a link to ", stat->type == os::FileType::kFolder ? "a folder" : "something",
-                           " outside of the snapshot and was left out"));
+    notes.push_back(
+        StrCat(link.path, " is a link to ", stat->type == os::FileType::kFolder ? "a folder" : "something", " outside of the snapshot and was left out"));
     return std::nullopt;
   }
 
@@ -131,8 +128,7 @@ class Links {
   bool InSnapshot(const std::string& path) const {
     if (path.empty()) return true;
     auto at = [&](const std::string& key) {
-      return std::lower_bound(found_.begin(), found_.end(), key,
-                              [](const Found& f, const std::string& k) { return f.path < k; });
+      return std::lower_bound(found_.begin(), found_.end(), key, [](const Found& f, const std::string& k) { return f.path < k; });
     };
     if (auto exact = at(path); exact != found_.end() && exact->path == path) return true;
     auto below = at(path + "/");

@@ -19,9 +19,7 @@ struct Found {
   std::string target;     // where a link that stays a link points
 
   Entry::Type type() const {
-    return stat.type == os::FileType::kFile   ? Entry::Type::kFile
-           : stat.type == os::FileType::kLink ? Entry::Type::kLink
-                                              : Entry::Type::kFolder;
+    return stat.type == os::FileType::kFile ? Entry::Type::kFile : stat.type == os::FileType::kLink ? Entry::Type::kLink : Entry::Type::kFolder;
   }
 };
 

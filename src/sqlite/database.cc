@@ -43,16 +43,20 @@ Statement& Statement::BindReal(int parameter, double value) {
 Statement& Statement::BindText(int parameter, std::string_view value) {
   const char* data = value.data() ? value.data() : "";
   int code = sqlite3_bind_text64(statement_, parameter, data, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  if (code == SQLITE_TOOBIG || code == SQLITE_NOMEM) bind_code_ = code;
-  else FERRY_CHECK(code == SQLITE_OK);
+  if (code == SQLITE_TOOBIG || code == SQLITE_NOMEM)
+    bind_code_ = code;
+  else
+    FERRY_CHECK(code == SQLITE_OK);
   return *this;
 }
 
 Statement& Statement::BindBlob(int parameter, std::string_view value) {
   const char* data = value.data() ? value.data() : "";
   int code = sqlite3_bind_blob64(statement_, parameter, data, value.size(), SQLITE_TRANSIENT);
-  if (code == SQLITE_TOOBIG || code == SQLITE_NOMEM) bind_code_ = code;
-  else FERRY_CHECK(code == SQLITE_OK);
+  if (code == SQLITE_TOOBIG || code == SQLITE_NOMEM)
+    bind_code_ = code;
+  else
+    FERRY_CHECK(code == SQLITE_OK);
   return *this;
 }
 
@@ -106,8 +110,7 @@ std::string_view Statement::Blob(int column) const {
 Result<std::unique_ptr<Database>> Database::Open(const std::string& path, Settings settings) {
   std::unique_ptr<Database> database(new Database(path, std::move(settings)));
   const Settings& s = database->settings_;
-  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-              (s.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (s.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   int code = sqlite3_open_v2(path.c_str(), &database->handle_, flags, nullptr);
   if (code != SQLITE_OK) return database->MakeFailure(code, "open");
   sqlite3_busy_timeout(database->handle_, s.busy_milliseconds);

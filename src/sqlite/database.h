@@ -51,8 +51,7 @@ class Statement {
 
  private:
   friend class Database;
-  Statement(Database& database, sqlite3_stmt* statement, std::string sql)
-      : database_(&database), statement_(statement), sql_(std::move(sql)) {}
+  Statement(Database& database, sqlite3_stmt* statement, std::string sql) : database_(&database), statement_(statement), sql_(std::move(sql)) {}
 
   Database* database_;
   sqlite3_stmt* statement_;

@@ -4,8 +4,7 @@
 
 namespace ferry::sqlite {
 
-ReaderPool::ReaderPool(std::string path, Settings settings, size_t most)
-    : path_(std::move(path)), settings_(std::move(settings)), most_(most) {
+ReaderPool::ReaderPool(std::string path, Settings settings, size_t most) : path_(std::move(path)), settings_(std::move(settings)), most_(most) {
   settings_.read_only = true;
 }
 

@@ -145,8 +145,8 @@ TEST_P(StoreConformance, CommitsAllOrNothing) {
 }
 
 TEST_P(StoreConformance, ComparesColumns) {
-  Commit({PutRun("a", {"alpha", int64_t{1}, 1.5, "done"}), PutRun("b", {"alps", int64_t{2}, 2.0, "failed"}),
-          PutRun("c", {"beta", int64_t{3}, {}, "done"}), PutRun("d", {{}, {}, -1.0, {}})});
+  Commit({PutRun("a", {"alpha", int64_t{1}, 1.5, "done"}), PutRun("b", {"alps", int64_t{2}, 2.0, "failed"}), PutRun("c", {"beta", int64_t{3}, {}, "done"}),
+          PutRun("d", {{}, {}, -1.0, {}})});
   Field experiment{"", "experiment"}, created{"", "created"}, score{"", "score"}, key{"", "key"};
   EXPECT_EQ(Find({{experiment, Op::kEq, {"alps"}}}), Strings{"b"});
   EXPECT_EQ(Find({{experiment, Op::kNe, {"alps"}}}), (Strings{"a", "c", "d"}));
@@ -203,7 +203,8 @@ TEST_P(StoreConformance, ComparesAttributes) {
 
 TEST_P(StoreConformance, ComparesBytes) {
   std::string high("\xff\xff"), nul("a\0b", 3);
-  Commit({PutRun("a", {high + "x"}, {{"tag", "t", high}}), PutRun("b", {nul}, {{"tag", "t", nul}}), PutRun("c", {"\xc3\xa9t\xc3\xa9"}, {{"tag", "t", "'; DROP TABLE run; --"}})});
+  Commit({PutRun("a", {high + "x"}, {{"tag", "t", high}}), PutRun("b", {nul}, {{"tag", "t", nul}}),
+          PutRun("c", {"\xc3\xa9t\xc3\xa9"}, {{"tag", "t", "'; DROP TABLE run; --"}})});
   Field column{"", "experiment"}, tag{"tag", "t"};
   EXPECT_EQ(Find({{column, Op::kPrefix, {high}}}), Strings{"a"});
   EXPECT_EQ(Find({{tag, Op::kPrefix, {"\xff"}}}), Strings{"a"});
@@ -226,7 +227,8 @@ TEST_P(StoreConformance, OrdersWithTiesAndAbsentLast) {
 
 TEST_P(StoreConformance, OrdersByAttributes) {
   Commit({PutRun("a", {"x"}, {{"metric", "m", 0.5}}), PutRun("b", {"x"}), PutRun("c", {}, {{"metric", "m", "text"}}),
-          PutRun("d", {"x"}, {{"metric", "m", int64_t{-1}}, {"tag", "t", "1"}}), PutRun("e", {"x"}, {{"metric", "m", 0.5}, {"tag", "t", "1"}}), PutRun("f", {})});
+          PutRun("d", {"x"}, {{"metric", "m", int64_t{-1}}, {"tag", "t", "1"}}), PutRun("e", {"x"}, {{"metric", "m", 0.5}, {"tag", "t", "1"}}),
+          PutRun("f", {})});
   Order up{{"metric", "m"}, false}, down{{"metric", "m"}, true};
   EXPECT_EQ(Find({}, up), (Strings{"d", "a", "e", "c", "b", "f"}));
   EXPECT_EQ(Find({}, down), (Strings{"c", "e", "a", "d", "f", "b"}));

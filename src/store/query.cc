@@ -64,8 +64,7 @@ Schema::Schema(std::vector<TableSpec> specs) : tables_(std::move(specs)) {
 
 Result<const TableSpec*> Schema::Find(std::string_view table) const {
   auto found = by_name_.find(table);
-  if (found == by_name_.end())
-    return MakeError(Code::kInvalid, "store.unknown_table", StrCat("there is no table \"", table, "\""));
+  if (found == by_name_.end()) return MakeError(Code::kInvalid, "store.unknown_table", StrCat("there is no table \"", table, "\""));
   return &tables_[found->second];
 }
 
@@ -105,8 +104,7 @@ Result<Value> NormalizeFor(const Column& column, Value value) {
       if (IsText(value)) return value;
       break;
   }
-  return MakeError(Code::kInvalid, "store.bad_value", StrCat("a value of the wrong type for the column \"", column.name, "\""),
-                   column.name);
+  return MakeError(Code::kInvalid, "store.bad_value", StrCat("a value of the wrong type for the column \"", column.name, "\""), column.name);
 }
 
 bool Holds(const Condition& condition, const Value& value) {
@@ -130,8 +128,7 @@ bool Holds(const Condition& condition, const Value& value) {
     case Op::kGt: return Compare(value, wanted) > 0;
     case Op::kGe: return Compare(value, wanted) >= 0;
     case Op::kPrefix: return IsText(value) && std::get<std::string>(value).starts_with(std::get<std::string>(wanted));
-    case Op::kContains:
-      return IsText(value) && std::get<std::string>(value).find(std::get<std::string>(wanted)) != std::string::npos;
+    case Op::kContains: return IsText(value) && std::get<std::string>(value).find(std::get<std::string>(wanted)) != std::string::npos;
     default: return false;
   }
 }
@@ -157,11 +154,10 @@ Result<void> CheckQuery(const TableSpec& table, const Query& query) {
     TRY_VOID(CheckField(table, condition.field));
     bool needs_value = condition.op != Op::kIn && condition.op != Op::kExists && condition.op != Op::kAbsent;
     if (needs_value && condition.values.empty())
-      return MakeError(Code::kInvalid, "query.bad_condition", StrCat("the condition on \"", condition.field.name, "\" has no value"),
-                       condition.field.name);
+      return MakeError(Code::kInvalid, "query.bad_condition", StrCat("the condition on \"", condition.field.name, "\" has no value"), condition.field.name);
     if (condition.values.size() > 1000)
-      return MakeError(Code::kInvalid, "query.bad_condition",
-                       StrCat("the condition on \"", condition.field.name, "\" has more than 1,000 values"), condition.field.name);
+      return MakeError(Code::kInvalid, "query.bad_condition", StrCat("the condition on \"", condition.field.name, "\" has more than 1,000 values"),
+                       condition.field.name);
   }
   if (query.where.size() > 50) return MakeError(Code::kInvalid, "query.bad_condition", "the query has more than 50 conditions");
   return {};
@@ -180,8 +176,7 @@ Result<void> CheckChange(const Schema& schema, const Change& change) {
       }());
     return {};
   }
-  const std::string& name =
-      std::holds_alternative<Erase>(change) ? std::get<Erase>(change).table : std::get<PutAttributes>(change).table;
+  const std::string& name = std::holds_alternative<Erase>(change) ? std::get<Erase>(change).table : std::get<PutAttributes>(change).table;
   TRY([[maybe_unused]] const TableSpec* table, schema.Find(name));
   return {};
 }

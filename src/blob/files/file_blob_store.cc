@@ -23,9 +23,7 @@ class FilePackSink : public PackSink {
       : packs_(packs),
         loose_(loose),
         path_(std::move(path)),
-        parser_([this](const Digest& digest, std::string_view raw, std::string_view record) {
-          return Add(digest, raw, record);
-        }) {}
+        parser_([this](const Digest& digest, std::string_view raw, std::string_view record) { return Add(digest, raw, record); }) {}
 
   ~FilePackSink() override {
     if (!file_) return;
@@ -61,9 +59,7 @@ class FilePackSink : public PackSink {
  private:
   Result<void> Add(const Digest& digest, std::string_view raw, std::string_view record) {
     if (!seen_.insert(digest).second) return {};
-    rows_.push_back({digest,
-                     {0, static_cast<uint32_t>(record.size() - kRecordHead), static_cast<uint32_t>(raw.size()),
-                      buffer_.size() + kRecordHead}});
+    rows_.push_back({digest, {0, static_cast<uint32_t>(record.size() - kRecordHead), static_cast<uint32_t>(raw.size()), buffer_.size() + kRecordHead}});
     buffer_.append(record);
     return buffer_.size() >= kAppendLimit ? Spill() : Result<void>();
   }
@@ -115,8 +111,7 @@ class FilePackSink : public PackSink {
 // A blob of a pack: read, decompressed and verified whole at the first Read.
 class PackedReader : public Reader {
  public:
-  PackedReader(const Digest& digest, Location at, std::shared_ptr<os::Fd> file)
-      : digest_(digest), at_(at), file_(std::move(file)) {}
+  PackedReader(const Digest& digest, Location at, std::shared_ptr<os::Fd> file) : digest_(digest), at_(at), file_(std::move(file)) {}
 
   uint64_t size() const override { return at_.raw; }
 
@@ -216,8 +211,7 @@ class FileBlobStore : public BlobStore {
   }
 
  private:
-  FileBlobStore(const std::string& folder, os::FileLock lock)
-      : lock_(std::move(lock)), incoming_(os::JoinPath(folder, "incoming")) {}
+  FileBlobStore(const std::string& folder, os::FileLock lock) : lock_(std::move(lock)), incoming_(os::JoinPath(folder, "incoming")) {}
 
   // The size of a blob that is here.
   Result<std::optional<uint64_t>> SizeOf(const Digest& digest) {
@@ -238,8 +232,6 @@ class FileBlobStore : public BlobStore {
 
 }  // namespace
 
-Result<std::unique_ptr<BlobStore>> OpenFileBlobStore(std::string folder) {
-  return FileBlobStore::Open(std::move(folder));
-}
+Result<std::unique_ptr<BlobStore>> OpenFileBlobStore(std::string folder) { return FileBlobStore::Open(std::move(folder)); }
 
 }  // namespace ferry::blob

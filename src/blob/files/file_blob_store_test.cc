@@ -47,8 +47,7 @@ class FileBlobStore : public testing::Test {
   }
   void DropIndex() {
     store_.reset();
-    for (const char* name : {"index.db", "index.db-wal", "index.db-shm"})
-      ASSERT_TRUE(os::RemoveFile(os::JoinPath(folder_, name)).ok());
+    for (const char* name : {"index.db", "index.db-wal", "index.db-shm"}) ASSERT_TRUE(os::RemoveFile(os::JoinPath(folder_, name)).ok());
   }
   std::vector<std::string> PackPaths() {
     std::vector<std::string> paths;
@@ -118,8 +117,7 @@ TEST_F(FileBlobStore, TornTailIsCutOff) {
   const uint64_t size = os::StatPath(pack)->size;
   std::string record;
   AppendRecord(record, HashBytes("torn"), "torn");
-  for (const std::string& tail :
-       {record.substr(0, 43), record.substr(0, 10), std::string(5000, '\0'), std::string("junk")}) {
+  for (const std::string& tail : {record.substr(0, 43), record.substr(0, 10), std::string(5000, '\0'), std::string("junk")}) {
     for (bool lose_index : {false, true}) {
       store_.reset();
       if (lose_index) DropIndex();
@@ -267,9 +265,7 @@ TEST_F(FileBlobStore, FileSizeLimit) {
 
 class Stopwatch {
  public:
-  double Milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count();
-  }
+  double Milliseconds() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count(); }
 
  private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -290,8 +286,7 @@ TEST_F(FileBlobStore, Speed) {
   std::printf("[          ] ask for 10,000 unknown: %.1f ms\n", asking.Milliseconds());
   auto sink = store_->AddPack().value();
   Stopwatch uploading;
-  for (size_t at = 0; at < pack.size(); at += 65536)
-    ASSERT_TRUE(sink->Write(std::string_view(pack).substr(at, 65536)).ok());
+  for (size_t at = 0; at < pack.size(); at += 65536) ASSERT_TRUE(sink->Write(std::string_view(pack).substr(at, 65536)).ok());
   std::printf("[          ] receive: %.0f ms\n", uploading.Milliseconds());
   ASSERT_EQ(sink->Finish().value(), blobs.size());
   std::printf("[          ] receive and finish: %.0f ms\n", uploading.Milliseconds());

@@ -68,9 +68,7 @@ void Loose::KeepRunning(const Digest& digest, std::unique_ptr<Running> running) 
 Result<void> Loose::AddPart(const Digest& digest, uint64_t offset, std::string_view bytes) {
   std::lock_guard lock(UploadMutex(digest));
   TRY(uint64_t have, Partial(digest));
-  if (have != offset)
-    return MakeError(Code::kConflict, "blob.offset",
-                     StrCat("the upload of ", digest.Hex(), " continues at ", have, " and not at ", offset));
+  if (have != offset) return MakeError(Code::kConflict, "blob.offset", StrCat("the upload of ", digest.Hex(), " continues at ", have, " and not at ", offset));
   const std::string path = PartialPath(digest);
   TRY(os::Fd file, os::Open(path, os::OpenMode::kReadWrite));
   auto running = TakeRunning(digest);
@@ -131,9 +129,7 @@ Result<void> Loose::FinishParts(const Digest& digest, uint64_t size) {
   std::lock_guard lock(UploadMutex(digest));
   if (Has(digest)) return {};
   TRY(uint64_t have, Partial(digest));
-  if (have < size)
-    return MakeError(Code::kConflict, "blob.offset",
-                     StrCat("the upload of ", digest.Hex(), " has ", have, " of ", size, " bytes"));
+  if (have < size) return MakeError(Code::kConflict, "blob.offset", StrCat("the upload of ", digest.Hex(), " has ", have, " of ", size, " bytes"));
   const std::string path = PartialPath(digest);
   if (have == 0) {
     TRY_VOID(os::Open(path, os::OpenMode::kReadWrite));
@@ -146,8 +142,7 @@ Result<void> Loose::FinishParts(const Digest& digest, uint64_t size) {
   if (!right) {
     TakeRunning(digest);
     TRY_VOID(os::RemoveFile(path));
-    return MakeError(Code::kInvalid, "blob.corrupt",
-                     StrCat("the upload of ", digest.Hex(), " has another hash than it claims"));
+    return MakeError(Code::kInvalid, "blob.corrupt", StrCat("the upload of ", digest.Hex(), " has another hash than it claims"));
   }
   return PublishPartial(digest);
 }

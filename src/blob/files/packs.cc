@@ -42,8 +42,7 @@ class Window {
       const size_t want = static_cast<size_t>(std::min<uint64_t>(size_ - offset, std::max<size_t>(count, 8u << 20)));
       TRY(bytes_, os::ReadAt(file_, offset, want, path_));
       begin_ = offset;
-      if (bytes_.size() < count)
-        return MakeError(Code::kInternal, "file.io", StrCat(path_, " shrinks while it is read"));
+      if (bytes_.size() < count) return MakeError(Code::kInternal, "file.io", StrCat(path_, " shrinks while it is read"));
     }
     return std::string_view(bytes_).substr(offset - begin_, count);
   }

@@ -14,9 +14,9 @@ namespace ferry::compute {
 
 class FakeNodeProvider : public NodeProvider {
  public:
-  std::function<bool()> refuses;                          // whether a call fails now
-  std::function<void(const std::string&)> on_create;      // a node was made
-  std::function<void(const std::string&)> on_destroy;     // a node is removed
+  std::function<bool()> refuses;                       // whether a call fails now
+  std::function<void(const std::string&)> on_create;   // a node was made
+  std::function<void(const std::string&)> on_destroy;  // a node is removed
 
   Result<void> Create(const std::string& node, const CallContext& call) override;
   Result<void> Destroy(const std::string& node, const CallContext& call) override;
@@ -29,8 +29,8 @@ class FakeNodeProvider : public NodeProvider {
 class FakeBatchSystem : public BatchSystem {
  public:
   std::function<bool()> refuses;
-  std::function<void(const LaunchSpec&)> on_launch;        // a new job is in the queue
-  std::function<void(const std::string& attempt)> on_stop; // a job is ended
+  std::function<void(const LaunchSpec&)> on_launch;         // a new job is in the queue
+  std::function<void(const std::string& attempt)> on_stop;  // a job is ended
 
   Result<Handle> Launch(const LaunchSpec& spec, const CallContext& call) override;
   Result<std::vector<JobState>> Poll(std::span<const Handle> handles, const CallContext& call) override;

@@ -30,9 +30,8 @@ Value FieldValue(const TableSpec& spec, const Field& field, const Entry& entry) 
 }
 
 bool Matches(const TableSpec& spec, const Query& query, const Entry& entry) {
-  return std::all_of(query.where.begin(), query.where.end(), [&](const Condition& condition) {
-    return Holds(condition, FieldValue(spec, condition.field, entry));
-  });
+  return std::all_of(query.where.begin(), query.where.end(),
+                     [&](const Condition& condition) { return Holds(condition, FieldValue(spec, condition.field, entry)); });
 }
 
 // Whether `a` stands before `b`: absent values last in both directions, ties by key.
@@ -86,9 +85,7 @@ class MemoryStore final : public Store {
       if (after && !Before(descending, after->value, after->key, value, entry.first)) continue;
       found.push_back({std::move(value), &entry});
     }
-    std::sort(found.begin(), found.end(), [&](const Found& a, const Found& b) {
-      return Before(descending, a.value, a.entry->first, b.value, b.entry->first);
-    });
+    std::sort(found.begin(), found.end(), [&](const Found& a, const Found& b) { return Before(descending, a.value, a.entry->first, b.value, b.entry->first); });
     Page page;
     for (size_t i = 0; i < found.size() && i < query.limit; ++i) page.documents.push_back(ToDocument(*found[i].entry));
     if (query.limit > 0 && found.size() > query.limit) {
@@ -132,8 +129,10 @@ class MemoryStore final : public Store {
   static void SetAttributes(Row& row, const std::vector<Attribute>& attributes) {
     for (const Attribute& attribute : attributes) {
       Value value = Normalize(attribute.value);
-      if (IsAbsent(value)) row.attributes.erase({attribute.kind, attribute.name});
-      else row.attributes[{attribute.kind, attribute.name}] = std::move(value);
+      if (IsAbsent(value))
+        row.attributes.erase({attribute.kind, attribute.name});
+      else
+        row.attributes[{attribute.kind, attribute.name}] = std::move(value);
     }
   }
 

@@ -77,11 +77,13 @@ std::string Writer::Comparison(const std::string& x, std::optional<ColumnType> t
   switch (condition.op) {
     case Op::kEq: return StrCat(x, " = ", Bind(wanted));
     case Op::kNe: return StrCat(x, " IS NOT ", Bind(wanted));
-    case Op::kLt: case Op::kLe: {
+    case Op::kLt:
+    case Op::kLe: {
       std::string compared = StrCat(x, condition.op == Op::kLt ? " < " : " <= ", Bind(wanted));
       return !type && text ? StrCat("(", x, " >= '' AND ", compared, ")") : compared;
     }
-    case Op::kGt: case Op::kGe: {
+    case Op::kGt:
+    case Op::kGe: {
       std::string compared = StrCat(x, condition.op == Op::kGt ? " > " : " >= ", Bind(wanted));
       return !type && !text ? StrCat("(", x, " < '' AND ", compared, ")") : compared;
     }
@@ -111,14 +113,13 @@ std::string Writer::Test(const std::string& key, const Condition& condition) {
   if (condition.op == Op::kAbsent) inner.op = Op::kExists;
   if (condition.op == Op::kNe) inner.op = Op::kEq;
   std::string named = Named("a", field);
-  return StrCat(negated ? "NOT EXISTS" : "EXISTS", " (SELECT 1 FROM ", QuoteIdentifier(AttributeTable(table_)), " a WHERE a.key = ", key,
-                " AND ", named, " AND ", Comparison("a.value", std::nullopt, inner), ")");
+  return StrCat(negated ? "NOT EXISTS" : "EXISTS", " (SELECT 1 FROM ", QuoteIdentifier(AttributeTable(table_)), " a WHERE a.key = ", key, " AND ", named,
+                " AND ", Comparison("a.value", std::nullopt, inner), ")");
 }
 
 bool HasEqual(const TableSpec& table, const Query& query, const std::string& column) {
   return std::any_of(query.where.begin(), query.where.end(), [&](const Condition& condition) {
-    return condition.op == Op::kEq && condition.field == Field{"", column} &&
-           Comparable(TypeOf(table, condition.field), condition.values[0]);
+    return condition.op == Op::kEq && condition.field == Field{"", column} && Comparable(TypeOf(table, condition.field), condition.values[0]);
   });
 }
 
@@ -178,22 +179,28 @@ void Sql::BindTo(sqlite::Statement& statement) const {
   for (size_t i = 0; i < parameters.size(); ++i) {
     int at = static_cast<int>(i) + 1;
     const Value& value = parameters[i].value;
-    if (const auto* whole = std::get_if<int64_t>(&value)) statement.BindInt(at, *whole);
-    else if (const auto* real = std::get_if<double>(&value)) statement.BindReal(at, *real);
-    else if (const auto* text = std::get_if<std::string>(&value); text && parameters[i].blob) statement.BindBlob(at, *text);
-    else if (text) statement.BindText(at, *text);
-    else statement.BindNull(at);
+    if (const auto* whole = std::get_if<int64_t>(&value))
+      statement.BindInt(at, *whole);
+    else if (const auto* real = std::get_if<double>(&value))
+      statement.BindReal(at, *real);
+    else if (const auto* text = std::get_if<std::string>(&value); text && parameters[i].blob)
+      statement.BindBlob(at, *text);
+    else if (text)
+      statement.BindText(at, *text);
+    else
+      statement.BindNull(at);
   }
 }
 
 bool IsNever(const TableSpec& table, const Condition& condition) {
   auto type = TypeOf(table, condition.field);
   switch (condition.op) {
-    case Op::kExists: case Op::kNe: return false;
+    case Op::kExists:
+    case Op::kNe: return false;
     case Op::kAbsent: return IsKey(condition.field);
-    case Op::kIn:
-      return std::none_of(condition.values.begin(), condition.values.end(), [&](const Value& value) { return Comparable(type, value); });
-    case Op::kPrefix: case Op::kContains: return !Comparable(type, condition.values[0]) || !IsText(condition.values[0]);
+    case Op::kIn: return std::none_of(condition.values.begin(), condition.values.end(), [&](const Value& value) { return Comparable(type, value); });
+    case Op::kPrefix:
+    case Op::kContains: return !Comparable(type, condition.values[0]) || !IsText(condition.values[0]);
     default: return !Comparable(type, condition.values[0]);
   }
 }
@@ -204,9 +211,7 @@ bool CanDrive(const TableSpec& table, const Condition& condition) {
   return condition.op != Op::kContains && !LeadingIndex(table, condition.field).empty();
 }
 
-bool CanWalk(const TableSpec& table, const Query& query) {
-  return !query.order.field.kind.empty() || !FindWalk(table, query, query.order.field).index.empty();
-}
+bool CanWalk(const TableSpec& table, const Query& query) { return !query.order.field.kind.empty() || !FindWalk(table, query, query.order.field).index.empty(); }
 
 bool WalkIsExact(const TableSpec& table, const Query& query) {
   const Field& order = query.order.field;
@@ -217,8 +222,7 @@ bool WalkIsExact(const TableSpec& table, const Query& query) {
   }
   return std::all_of(query.where.begin(), query.where.end(), [&](const Condition& condition) {
     if (condition.field == order) return CanDrive(table, condition) && condition.op != Op::kContains;
-    return condition.op == Op::kEq && condition.field.kind.empty() &&
-           std::find(walk.fixed.begin(), walk.fixed.end(), condition.field.name) != walk.fixed.end();
+    return condition.op == Op::kEq && condition.field.kind.empty() && std::find(walk.fixed.begin(), walk.fixed.end(), condition.field.name) != walk.fixed.end();
   });
 }
 
@@ -235,8 +239,7 @@ Sql CompileProbe(const TableSpec& table, const Condition& condition, int64_t mos
   return out.Take();
 }
 
-Sql CompileKeys(const TableSpec& table, const Query& query, Part part, const std::optional<Cursor>& after, const Condition* drive,
-                int64_t limit) {
+Sql CompileKeys(const TableSpec& table, const Query& query, Part part, const std::optional<Cursor>& after, const Condition* drive, int64_t limit) {
   const Field& order = query.order.field;
   bool by_key = IsKey(order), by_attribute = !order.kind.empty(), present = part == Part::kPresent;
   // The part without the order's value is ordered by key alone.

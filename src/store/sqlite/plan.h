@@ -44,8 +44,7 @@ bool CanWalk(const TableSpec& table, const Query& query);
 // One number: how many documents the condition holds for, at most `most`. REQUIRES: CanDrive.
 Sql CompileProbe(const TableSpec& table, const Condition& condition, int64_t most);
 // Rows (order's value or null, key) of one part after `after`, in order. `drive`: one of query.where, or null to walk.
-Sql CompileKeys(const TableSpec& table, const Query& query, Part part, const std::optional<Cursor>& after, const Condition* drive,
-                int64_t limit);
+Sql CompileKeys(const TableSpec& table, const Query& query, Part part, const std::optional<Cursor>& after, const Condition* drive, int64_t limit);
 // Rows (group's value, number), ordered by value with null first; one row (null, number) when `group` is empty.
 Sql CompileCount(const TableSpec& table, const Query& query, const std::string& group, const Condition* drive);
 

@@ -9,19 +9,15 @@ namespace ferry::store {
 namespace {
 
 TableSpec RunTable() {
-  return {"run",
-          {{"experiment", ColumnType::kText, true},
-           {"created", ColumnType::kInt, true},
-           {"status", ColumnType::kText, true},
-           {"note", ColumnType::kText, false}},
-          {{"status", "created"}, {"experiment", "status", "created"}}};
+  return {
+      "run",
+      {{"experiment", ColumnType::kText, true}, {"created", ColumnType::kInt, true}, {"status", ColumnType::kText, true}, {"note", ColumnType::kText, false}},
+      {{"status", "created"}, {"experiment", "status", "created"}}};
 }
 
 class PlanTest : public testing::Test {
  protected:
-  PlanTest() : database_(std::move(sqlite::Database::Open(":memory:", {})).value()) {
-    FERRY_CHECK(PrepareSchema(*database_, Schema({RunTable()}), {}).ok());
-  }
+  PlanTest() : database_(std::move(sqlite::Database::Open(":memory:", {})).value()) { FERRY_CHECK(PrepareSchema(*database_, Schema({RunTable()}), {}).ok()); }
 
   // SQLite's plan, one step a line.
   std::string Explain(const Sql& sql) {
@@ -31,9 +27,7 @@ class PlanTest : public testing::Test {
     while (*statement->Step()) plan += StrCat(statement->Text(3), "\n");
     return plan;
   }
-  std::string Walk(const Query& query, Part part = Part::kPresent) {
-    return Explain(CompileKeys(RunTable(), query, part, after_, nullptr, 10));
-  }
+  std::string Walk(const Query& query, Part part = Part::kPresent) { return Explain(CompileKeys(RunTable(), query, part, after_, nullptr, 10)); }
   std::string Drive(const Query& query, size_t condition, Part part = Part::kPresent) {
     return Explain(CompileKeys(RunTable(), query, part, after_, &query.where[condition], 10));
   }

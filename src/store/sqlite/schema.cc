@@ -44,8 +44,7 @@ Result<void> PrepareColumns(sqlite::Database& database, const TableSpec& table) 
       TRY_VOID(database.Exec(StrCat("ALTER TABLE ", name, " ADD COLUMN ", QuoteIdentifier(column.name), " ", TypeName(column.type))));
     } else if (found->second != TypeName(column.type)) {
       return MakeError(Code::kConflict, "store.column_type",
-                       StrCat("the column ", table.name, ".", column.name, " of ", database.path(), " is ", found->second,
-                              " and not ", TypeName(column.type)));
+                       StrCat("the column ", table.name, ".", column.name, " of ", database.path(), " is ", found->second, " and not ", TypeName(column.type)));
     }
   }
   return {};
@@ -81,8 +80,7 @@ Result<void> PrepareAttributes(sqlite::Database& database, const TableSpec& tabl
   TRY_VOID(database.Exec(StrCat("CREATE TABLE IF NOT EXISTS ", name,
                                 " (key TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, value NOT NULL,"
                                 " PRIMARY KEY (key, kind, name)) WITHOUT ROWID")));
-  return database.Exec(StrCat("CREATE INDEX IF NOT EXISTS ", QuoteIdentifier(AttributeIndexName(table)), " ON ", name,
-                              " (kind, name, value, key)"));
+  return database.Exec(StrCat("CREATE INDEX IF NOT EXISTS ", QuoteIdentifier(AttributeIndexName(table)), " ON ", name, " (kind, name, value, key)"));
 }
 
 }  // namespace
@@ -97,8 +95,7 @@ Result<void> PrepareSchema(sqlite::Database& database, const Schema& schema, std
     return MakeError(Code::kConflict, "store.newer_schema",
                      StrCat(database.path(), " was written by a newer Ferry (layout ", version, ", this one reads up to ", newest,
                             "): start that version, or restore a backup"));
-  for (int64_t from = version; from >= 1 && from < newest; ++from)
-    TRY_VOID(migrations[static_cast<size_t>(from - 1)](database, schema));
+  for (int64_t from = version; from >= 1 && from < newest; ++from) TRY_VOID(migrations[static_cast<size_t>(from - 1)](database, schema));
   for (const TableSpec& table : schema.tables()) {
     TRY_VOID(PrepareColumns(database, table));
     TRY_VOID(PrepareIndexes(database, table));
@@ -117,9 +114,7 @@ std::vector<std::vector<std::string>> IndexesOf(const TableSpec& table) {
   return indexes;
 }
 
-std::string IndexName(const TableSpec& table, const std::vector<std::string>& columns) {
-  return StrCat(table.name, "(", Join(columns, ","), ")");
-}
+std::string IndexName(const TableSpec& table, const std::vector<std::string>& columns) { return StrCat(table.name, "(", Join(columns, ","), ")"); }
 
 std::string KeyIndexName(const TableSpec& table) { return StrCat("sqlite_autoindex_", table.name, "_1"); }
 std::string AttributeTable(const TableSpec& table) { return StrCat(table.name, "_attribute"); }

@@ -40,10 +40,14 @@ Value ReadValue(const Statement& row, int column) {
 }
 
 void BindValue(Statement& statement, int parameter, const Value& value) {
-  if (const auto* whole = std::get_if<int64_t>(&value)) statement.BindInt(parameter, *whole);
-  else if (const auto* real = std::get_if<double>(&value)) statement.BindReal(parameter, *real);
-  else if (const auto* text = std::get_if<std::string>(&value)) statement.BindText(parameter, *text);
-  else statement.BindNull(parameter);
+  if (const auto* whole = std::get_if<int64_t>(&value))
+    statement.BindInt(parameter, *whole);
+  else if (const auto* real = std::get_if<double>(&value))
+    statement.BindReal(parameter, *real);
+  else if (const auto* text = std::get_if<std::string>(&value))
+    statement.BindText(parameter, *text);
+  else
+    statement.BindNull(parameter);
 }
 
 // The statements that do not depend on a query, per table.
@@ -67,7 +71,8 @@ struct TableSql {
     erase_attributes = StrCat("DELETE FROM ", attributes, " WHERE key = ?1");
     erase_kind = StrCat("DELETE FROM ", attributes, " WHERE key = ?1 AND kind = ?2");
     erase_attribute = StrCat("DELETE FROM ", attributes, " WHERE key = ?1 AND kind = ?2 AND name = ?3");
-    put_attribute = StrCat("INSERT INTO ", attributes, " (key, kind, name, value) VALUES (?1, ?2, ?3, ?4)"
+    put_attribute = StrCat("INSERT INTO ", attributes,
+                           " (key, kind, name, value) VALUES (?1, ?2, ?3, ?4)"
                            " ON CONFLICT (key, kind, name) DO UPDATE SET value = excluded.value");
     list_attributes = StrCat("SELECT name, value FROM ", attributes, " WHERE key = ?1 AND kind = ?2 ORDER BY name");
   }
@@ -78,9 +83,7 @@ struct TableSql {
 class SqliteStore final : public Store {
  public:
   SqliteStore(Schema schema, std::unique_ptr<sqlite::Database> writer)
-      : schema_(std::move(schema)),
-        writer_(std::move(writer)),
-        readers_(writer_->path(), {.slug = "store", .cache_bytes = kReaderCache}, kReaders) {
+      : schema_(std::move(schema)), writer_(std::move(writer)), readers_(writer_->path(), {.slug = "store", .cache_bytes = kReaderCache}, kReaders) {
     for (const TableSpec& table : schema_.tables()) sql_.emplace(table.name, TableSql(table));
   }
 
@@ -190,12 +193,11 @@ class SqliteStore final : public Store {
     return drives;
   }
 
-  static Result<std::vector<Cursor>> FindKeys(sqlite::Database& reader, const TableSpec& spec, const Query& query,
-                                              const std::optional<Cursor>& after, int64_t wanted) {
+  static Result<std::vector<Cursor>> FindKeys(sqlite::Database& reader, const TableSpec& spec, const Query& query, const std::optional<Cursor>& after,
+                                              int64_t wanted) {
     if (WalkIsExact(spec, query)) return ReadParts(reader, spec, query, after, nullptr, wanted);
     TRY(Drives drives, Probe(reader, spec, query, kFew));
-    if (!drives.best || drives.count < kFew || !CanWalk(spec, query))
-      return ReadParts(reader, spec, query, after, drives.best, wanted);
+    if (!drives.best || drives.count < kFew || !CanWalk(spec, query)) return ReadParts(reader, spec, query, after, drives.best, wanted);
     reader.LimitWork(kWalkWork);
     auto walked = ReadParts(reader, spec, query, after, nullptr, wanted);
     reader.LimitWork(0);
@@ -205,8 +207,8 @@ class SqliteStore final : public Store {
   }
 
   // The keys of one page: the part with the order's value, then the part without. `drive`: null to walk.
-  static Result<std::vector<Cursor>> ReadParts(sqlite::Database& reader, const TableSpec& spec, const Query& query,
-                                               std::optional<Cursor> after, const Condition* drive, int64_t wanted) {
+  static Result<std::vector<Cursor>> ReadParts(sqlite::Database& reader, const TableSpec& spec, const Query& query, std::optional<Cursor> after,
+                                               const Condition* drive, int64_t wanted) {
     std::vector<Cursor> found;
     bool by_key = IsKey(query.order.field);
     bool skip_present = !by_key && after && IsAbsent(after->value);

@@ -50,7 +50,8 @@ class Differential : public testing::TestWithParam<int> {
   Value AnyValue() {
     switch (Pick(7)) {
       case 0: return {};
-      case 1: case 2: return int64_t{Pick(7)} - 3;
+      case 1:
+      case 2: return int64_t{Pick(7)} - 3;
       case 3: return Pick(12) / 2.0 - 3;
       case 4: return std::string(static_cast<size_t>(Pick(3)), static_cast<char>('a' + Pick(3)));
       default: return StrCat(static_cast<char>('a' + Pick(3)), static_cast<char>('a' + Pick(3)));
@@ -64,8 +65,8 @@ class Differential : public testing::TestWithParam<int> {
     }
   }
   Field AnyField() {
-    static const std::vector<Field> fields{{"", "key"}, {"", "experiment"}, {"", "created"}, {"", "score"}, {"", "status"},
-                                           {"tag", "x"}, {"tag", "y"}, {"metric", "m"}};
+    static const std::vector<Field> fields{{"", "key"},    {"", "experiment"}, {"", "created"}, {"", "score"},
+                                           {"", "status"}, {"tag", "x"},       {"tag", "y"},    {"metric", "m"}};
     return fields[static_cast<size_t>(Pick(static_cast<int>(fields.size())))];
   }
   std::string AnyKey() { return StrCat("k", Pick(60)); }
@@ -229,11 +230,12 @@ TEST(SqliteStore, FullDiskFailsTheCommitAndNothingElse) {
     int committed = 0;
     Result<void> result;
     while (result.ok() && committed < 1000) {
-      std::vector<Change> changes{PutRun(StrCat("a", committed), {}, {}, std::string(3000, 'x')), PutRun(StrCat("b", committed), {}, {}, std::string(3000, 'x'))};
+      std::vector<Change> changes{PutRun(StrCat("a", committed), {}, {}, std::string(3000, 'x')),
+                                  PutRun(StrCat("b", committed), {}, {}, std::string(3000, 'x'))};
       result = (*store)->Commit(changes);
       if (result.ok()) ++committed;
     }
-if (result.ok() || result.error().slug != "store.full" || result.error().code != Code::kExhausted) ::_exit(3);
+    if (result.ok() || result.error().slug != "store.full" || result.error().code != Code::kExhausted) ::_exit(3);
     if (committed < 10) ::_exit(4);
     if ((*(*store)->Get("run", StrCat("a", committed))).has_value()) ::_exit(5);
     if (!(*(*store)->Get("run", StrCat("b", committed - 1))).has_value()) ::_exit(6);
