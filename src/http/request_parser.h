@@ -1,13 +1,14 @@
 // Reads a request line and its headers into a Head. Bodies are left to the connection. Private to http/: brings in Boost.
 #pragma once
 
+#include <coroutine>
+#include <utility>
+
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
-#include <coroutine>
 #include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/text.h"
 #include "http/message.h"

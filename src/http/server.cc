@@ -1,18 +1,17 @@
-#include "http/server.h"
+#include "http/connection.h"
 
-#include <openssl/ssl.h>
-
-#include <algorithm>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <openssl/ssl.h>
+#include <algorithm>
 #include <thread>
 
 #include "base/text.h"
-#include "http/connection.h"
+#include "http/server.h"
 #include "os/socket.h"
 
 namespace ferry::http {

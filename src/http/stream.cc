@@ -1,9 +1,10 @@
 // Streamed responses: the half of Connection that writes piece by piece, and the Responder and Stream that other threads hold.
+#include "http/connection.h"
+
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "http/chunked.h"
-#include "http/connection.h"
 #include "http/request_parser.h"
 #include "http/responder.h"
 
