@@ -41,8 +41,15 @@ class SupervisorTest : public testing::Test {
     fs::create_directories(folder_ / "work");
   }
   void TearDown() override {
-    for (int pid : os::ProcessesWith("FERRY_ATTEMPT", name_)) ::kill(pid, SIGKILL);
-    fs::remove_all(folder_);
+    // The supervisor still writes its record while the folder goes; it ends when there is none.
+    for (int i = 0; i < 1000; ++i) {
+      for (int pid : os::ProcessesWith("FERRY_ATTEMPT", name_)) ::kill(pid, SIGKILL);
+      std::error_code error;
+      fs::remove_all(folder_, error);
+      if (!error && !fs::exists(folder_)) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << folder_ << " could not be removed";
   }
 
   Launch Script(const std::string& text) {
