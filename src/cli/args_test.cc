@@ -112,7 +112,7 @@ TEST(Args, HelpAtEveryLevel) {
             "Who may use the server.\n"
             "\n"
             "Commands:\n"
-            "  add     Add a user\n"
+            "  add     Add a user, or change the role of one\n"
             "  list    List users\n"
             "  remove  Remove a user and the user's tokens\n"
             "\n"
