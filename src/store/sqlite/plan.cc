@@ -324,7 +324,11 @@ Sql CompileCount(const TableSpec& table, const Query& query, const std::string& 
       tests.push_back("r.key = d.key");
     }
   } else {
-    from = out.Documents(drive ? LeadingIndex(table, drive->field) : std::string());
+    // An index that holds every column asked for is counted without reading a document.
+    Query grouped = query;
+    grouped.order.field = {"", group.empty() ? "key" : group};
+    bool exact = !group.empty() && WalkIsExact(table, grouped);
+    from = out.Documents(exact ? FindWalk(table, grouped, grouped.order.field).index : drive ? LeadingIndex(table, drive->field) : std::string());
   }
   for (const Condition& condition : query.where)
     if (&condition != drive || !by_attribute) tests.push_back(out.Test(key, condition));

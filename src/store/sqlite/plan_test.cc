@@ -99,6 +99,9 @@ TEST_F(PlanTest, DrivesByTheConditionsIndex) {
 TEST_F(PlanTest, CountsAlongIndexes) {
   Query query{"run", {}, {}, "", 0};
   EXPECT_TRUE(Has(Explain(CompileCount(RunTable(), query, "status", nullptr)), "COVERING INDEX"));
+  query.where = {{status_, Op::kEq, {"done"}}};
+  std::string grouped = Explain(CompileCount(RunTable(), query, "created", &query.where[0]));
+  EXPECT_EQ(grouped, "SEARCH r USING COVERING INDEX run(status,created) (status=?)\n");
   query.where = {{tag_, Op::kEq, {"x"}}};
   std::string plan = Explain(CompileCount(RunTable(), query, "", &query.where[0]));
   EXPECT_EQ(plan, "SEARCH d USING COVERING INDEX run_attribute(value) (kind=? AND name=? AND value=?)\n");
