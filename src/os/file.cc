@@ -294,6 +294,11 @@ Result<void> MakeLink(const std::string& target, const std::string& path) {
   return {};
 }
 
+Result<void> MakeHardLink(const std::string& file, const std::string& path) {
+  if (::link(file.c_str(), path.c_str()) != 0) return ErrnoError(errno, "link", path);
+  return {};
+}
+
 Result<std::string> RealPath(const std::string& path) {
   char buffer[PATH_MAX];
   if (!::realpath(path.c_str(), buffer)) return ErrnoError(errno, "resolve", path);

@@ -89,6 +89,8 @@ Result<std::vector<DirEntry>> ListFolder(const std::string& path);
 
 Result<std::string> ReadLink(const std::string& path);
 Result<void> MakeLink(const std::string& target, const std::string& path);
+// A second name of a file.
+Result<void> MakeHardLink(const std::string& file, const std::string& path);
 // Absolute, with links resolved.
 Result<std::string> RealPath(const std::string& path);
 std::string CurrentFolder();
