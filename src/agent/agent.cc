@@ -15,7 +15,7 @@ using Steady = std::chrono::steady_clock;
 
 namespace {
 constexpr auto kHeartbeat = seconds(10);
-constexpr int kPoolThreads = 4;
+constexpr int kPoolThreads = 4;  // beside those that may wait for an environment
 }  // namespace
 
 Agent::Agent(AgentSettings settings)
@@ -44,7 +44,7 @@ Result<void> Agent::Run(std::stop_token stop) {
   session_ = Now().micros;
   TRY(std::unique_ptr<Nursery> nursery, Nursery::Start(settings_.program, os::JoinPath(settings_.home, "nursery.lock")));
   nursery_ = std::move(nursery);
-  for (int i = 0; i < kPoolThreads; ++i) pool_.emplace_back([this] { PoolLoop(); });
+  for (int i = 0; i < kPoolThreads + settings_.slots; ++i) pool_.emplace_back([this] { PoolLoop(); });
   {
     std::lock_guard lock(mutex_);
     std::vector<Remains> remains = ReadRemains(settings_.home);
@@ -62,6 +62,10 @@ Result<void> Agent::Run(std::stop_token stop) {
           }
       if (work.launched) BeginWatching(work);
     }
+    std::vector<std::pair<std::string, std::string>> users;
+    for (const Remains& r : remains)
+      if (!r.assign.spec.environment_key.empty()) users.emplace_back(r.assign.key.Name(), r.assign.spec.environment_key);
+    preparer_.Begin(users);
     if (!remains.empty()) os::Log(os::Level::kInfo, "took up attempts that an earlier agent left", {{"attempts", StrCat(remains.size())}});
     Do(core_.Adopt(remains, ReadGeneration(settings_.home)));
   }
@@ -232,7 +236,7 @@ void Agent::Do(const std::vector<Action>& actions) {
       if (it == works_.end()) continue;
       it->second.collecting = true;
       AttemptFolder folder(settings_.home, key);
-      bool nothing = !os::Exists(folder.Path("work/outputs"));
+      bool nothing = !it->second.assign.spec.collect_outputs || !os::Exists(folder.Path("work/outputs"));
       if (auto staged = os::ListFolder(folder.Path("artifacts")); nothing && staged.ok()) nothing = staged->empty();
       if (nothing)
         it->second.outputs_done = true;
@@ -256,6 +260,7 @@ void Agent::Do(const std::vector<Action>& actions) {
       Post([this, key, ended] {
         AttemptFolder folder(settings_.home, key);
         if (!ended) folder.KillAll();
+        preparer_.Release(key);
         // Out of the way now; emptied when nothing else is to do.
         std::string trash = StrCat(settings_.home, "/trash/", key.Name(), ".", session_, ".", ++trashed_);
         if (!os::Rename(folder.path(), trash).ok()) (void)os::RemoveAll(folder.path());
@@ -287,7 +292,7 @@ void Agent::Tidy() {
     (void)os::RemoveAll(StrCat(settings_.home, "/trash/", entry.name));
     ++emptied_;
   }
-  if (!busy()) preparer_.DropOldSnapshots();
+  if (!busy()) preparer_.DropOld();
 }
 
 void Agent::PrepareJob(AttemptKey key) {
@@ -298,10 +303,15 @@ void Agent::PrepareJob(AttemptKey key) {
     if (it == works_.end()) return;
     assign = it->second.assign;
   }
-  auto failed = preparer_.Prepare(assign, [&] {
+  auto stopping = [&] {
     std::lock_guard lock(mutex_);
-    return !core_.Holds(key) || core_.Stopping(key);
-  });
+    return stop_ || !core_.Holds(key) || core_.Stopping(key);
+  };
+  auto building = [&] {
+    std::lock_guard lock(mutex_);
+    if (auto it = works_.find(key); it != works_.end()) BeginWatching(it->second);
+  };
+  Preparation made = preparer_.Prepare(assign, {stopping, building});
   std::lock_guard lock(mutex_);
   auto it = works_.find(key);
   AttemptFolder folder(settings_.home, key);
@@ -311,9 +321,11 @@ void Agent::PrepareJob(AttemptKey key) {
     (void)os::RemoveAll(folder.path());
     return;
   }
-  if (failed) {
-    folder.NoteFailed(*failed);
-    Do(core_.OnFailed(key, *failed));
+  // This agent ends, and the attempt with it nowhere: the next one prepares it.
+  if (stop_ && made.failed) return;
+  it->second.facts = std::move(made);
+  if (it->second.facts->failed) {
+    folder.NoteFailed(*it->second.facts->failed);
   } else {
     it->second.launched = true;
     it->second.supervisor = folder.Supervisor();
@@ -325,17 +337,19 @@ void Agent::PrepareJob(AttemptKey key) {
 
 void Agent::SyncJob(AttemptKey key, bool final) {
   CollectedBefore before;
+  bool outputs = true;
   {
     std::lock_guard lock(mutex_);
     auto it = works_.find(key);
     if (it == works_.end()) return;
     before = it->second.before;
+    outputs = it->second.assign.spec.collect_outputs;
   }
   AttemptFolder folder(settings_.home, key);
   milliseconds backoff(50);
   for (;;) {
     http::Client client(Server());
-    auto collected = CollectOutputs(folder, client, before, !final);
+    auto collected = CollectOutputs(folder, client, before, !final, outputs);
     std::unique_lock lock(mutex_);
     auto it = works_.find(key);
     if (stop_ || it == works_.end()) return;
@@ -367,7 +381,7 @@ void Agent::SyncJob(AttemptKey key, bool final) {
 // --- watching
 void Agent::BeginWatching(Work& work) {
   AttemptFolder folder(settings_.home, work.assign.key);
-  work.watch = watch_.Add(folder.path());
+  if (work.watch < 0) work.watch = watch_.Add(folder.path());
   if (work.watch >= 0) watched_[work.watch] = work.assign.key;
   work.next_sync = Steady::now() + seconds(10);
   // It may have ended before the watch began.
@@ -386,7 +400,7 @@ void Agent::WatchLoop(std::stop_token stop) {
     bool any = false;
     for (const os::FolderWatch::Change& change : watch_.Take()) {
       // What the agent writes there itself is no news.
-      if (change.id != -1 && change.name != "std_log.txt" && change.name != "spool" && change.name != "exit.json") continue;
+      if (change.id != -1 && change.name != "std_log.txt" && change.name != "spool" && change.name != "exit.json" && change.name != "build_log.txt") continue;
       any = true;
       auto it = watched_.find(change.id);
       if (it == watched_.end() || change.name != "exit.json") continue;

@@ -61,13 +61,17 @@ class Agent {
     CollectedBefore before;
     std::chrono::steady_clock::time_point next_sync{};
     std::chrono::steady_clock::time_point next_look{};
-    std::vector<std::string> log_files;  // below work/logs
+    std::vector<std::string> log_files;  // below the folders that are watched
+    std::optional<Preparation> facts;    // what to tell of the preparation; a failure is said once its log is at the server
+    bool facts_said = false;
+    bool said_failed = false;
   };
   struct Report {
     std::string body;
     std::vector<model::AgentEvent> events;
     std::vector<std::tuple<model::AttemptKey, std::string, uint64_t>> streams;  // acknowledged positions; "" is the spool
     std::map<model::AttemptKey, size_t> artifacts;
+    std::vector<model::AttemptKey> facts;
     bool more = false;
     bool empty = true;
   };

@@ -91,6 +91,12 @@ std::string ExpandVariables(const std::string& text, const std::map<std::string,
   return out;
 }
 
+Preparer::Preparer(Settings settings)
+    : settings_(std::move(settings)),
+      environments_({settings_.home, settings_.environment_bytes, settings_.environment_age, [this](const environment::Job& job) { return Build(job); },
+                     [this](const std::string& key, const environment::Job& job) { return Fetch(key, job); },
+                     [this](const std::string& key, const environment::Ready& ready, Duration took) { Publish(key, ready, took); }}) {}
+
 Result<std::string> Preparer::CachedCopy(const std::string& id) {
   std::string cached = StrCat(settings_.home, "/snapshots/", id);
   if (os::Exists(cached)) return cached;
@@ -197,8 +203,9 @@ void Preparer::MakeSpare(const std::string& id) {
   if (snapshot::CopyTree(cached, partial, 1).ok()) (void)os::Rename(partial, spare);
 }
 
-void Preparer::DropOldSnapshots() {
+void Preparer::DropOld() {
   constexpr size_t kKept = 64;
+  (void)environments_.Prune(false);
   std::lock_guard lock(snapshot_mutex_);
   std::string folder = os::JoinPath(settings_.home, "snapshots");
   auto entries = os::ListFolder(folder);
@@ -232,7 +239,7 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
   if (!said.ok()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python: ", said.error().message));
   auto lines = Split(*said, '\n');
   if (lines.size() < 2 || lines[0].empty()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python"));
-  Interpreter interpreter{*found, std::string(lines[1]), how};
+  Interpreter interpreter{*found, std::string(lines[1]), how, {}};
   // A virtual environment's python must be called by its own name, so only what is a script (a shim) is replaced.
   if (auto head = os::Open(*found, os::OpenMode::kRead); head.ok())
     if (auto bytes = os::ReadAt(*head, 0, 2); bytes.ok() && *bytes == "#!") interpreter.path = std::string(lines[0]);
@@ -240,7 +247,7 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
   return interpreter;
 }
 
-std::map<std::string, std::string> Preparer::EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder) const {
+std::map<std::string, std::string> Preparer::EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready) const {
   std::map<std::string, std::string> env = InheritedEnvironment();
   std::string url = settings_.server().base;
   auto scope = [&](std::string_view kind) {
@@ -272,53 +279,112 @@ std::map<std::string, std::string> Preparer::EnvironmentFor(const model::Assign&
     for (int gpu : assign.gpus) devices += StrCat(devices.empty() ? "" : ",", gpu);
     env["CUDA_VISIBLE_DEVICES"] = devices;
   }
+  for (const auto& [name, value] : ready.variables) env[name] = value;
+  if (!ready.path.empty()) env["PATH"] = StrCat(Join(ready.path, ":"), env["PATH"].empty() ? "" : ":", env["PATH"]);
+  if (assign.spec.needs)
+    for (const auto& [name, value] : assign.spec.needs->variables) env[name] = value;
   for (const auto& [name, value] : assign.spec.environment) env[name] = value;
   return env;
 }
 
-std::optional<PrepareFailed> Preparer::Prepare(const model::Assign& assign, const std::function<bool()>& stopping) {
-  auto failed = [](const Error& error, EndReason reason = EndReason::kPreparationFailed) {
+Preparation Preparer::Prepare(const model::Assign& assign, const Watch& watch) {
+  Preparation made;
+  auto fail = [&](const Error& error, EndReason reason = EndReason::kPreparationFailed) -> Preparation& {
     if (error.code == Code::kExhausted) reason = EndReason::kDiskFull;
-    return PrepareFailed{reason, error.message};
+    if (error.code == Code::kCanceled) reason = EndReason::kCanceled;
+    made.failed = PrepareFailed{reason, error.message};
+    return made;
   };
-  auto stopped = [&]() -> std::optional<PrepareFailed> {
-    if (stopping()) return PrepareFailed{EndReason::kCanceled, "it was stopped while it was prepared"};
-    return std::nullopt;
-  };
+  auto begin = [&](const char* name) { made.clocks.push_back({name, Now(), {}}); };
+  auto end = [&] { made.clocks.back().end = Now(); };
+  const Error stopped = MakeError(Code::kCanceled, "prepare.stopped", "it was stopped while it was prepared");
   AttemptFolder folder(settings_.home, assign.key);
   const model::RunSpec& spec = assign.spec;
   std::string work = folder.Path("work");
   // What an earlier agent began to prepare.
   if (os::Exists(work)) (void)os::RemoveAll(work);
-  if (auto copied = WorkingCopy(spec.snapshot, work); !copied.ok()) return failed(copied.error());
-  if (auto s = stopped()) return s;
+  begin("snapshot");
+  if (auto copied = WorkingCopy(spec.snapshot, work); !copied.ok()) return fail(copied.error());
+  end();
+  if (watch.stopping()) return fail(stopped);
+  if (!spec.script.empty()) {
+    auto stat = os::StatPath(os::JoinPath(work, spec.script));
+    if (!stat.ok() || stat->type != os::FileType::kFile)
+      return fail(MakeError(Code::kNotFound, "script.not_found", StrCat("script '", spec.script, "' is not in the snapshot")));
+  }
 
+  Place place;
+  bool image = spec.needs && spec.needs->docker.enabled;
+  if (!spec.script.empty() || spec.needs) {
+    begin(image ? "image" : "environment");
+    if (auto found = FindEnvironment(assign, watch, place, made); !found.ok()) return fail(found.error());
+    end();
+    made.environment.seconds = static_cast<double>((made.clocks.back().end - made.clocks.back().start).count()) / 1e6;
+  }
+  if (watch.stopping()) return fail(stopped);
+
+  begin("start");
   Launch launch;
   launch.name = assign.key.Name();
-  std::map<std::string, std::string> environment = EnvironmentFor(assign, folder);
-  // The supervisor inherits the same; only what differs travels.
-  std::map<std::string, std::string> inherited = InheritedEnvironment();
-  for (const auto& [name, value] : environment)
-    if (auto it = inherited.find(name); it == inherited.end() || it->second != value) launch.environment[name] = value;
+  std::map<std::string, std::string> environment = EnvironmentFor(assign, folder, place.ready);
   launch.folder = work;
   launch.token = assign.token;
   launch.max_duration_seconds = spec.max_duration_seconds;
   launch.gpus = assign.gpus;
-  if (!spec.script.empty()) {
-    auto stat = os::StatPath(os::JoinPath(work, spec.script));
-    if (!stat.ok() || stat->type != os::FileType::kFile)
-      return PrepareFailed{EndReason::kPreparationFailed, StrCat("script '", spec.script, "' is not in the snapshot")};
-    auto interpreter = FindInterpreter(spec.interpreter, environment);
-    if (!interpreter.ok()) return failed(interpreter.error());
-    launch.argv = {interpreter->path, spec.script};
-    for (const std::string& argument : spec.arguments) launch.argv.push_back(ExpandVariables(argument, environment));
-    launch.first_line = StrCat("ferry: Python ", interpreter->version, " at ", interpreter->path, " (", interpreter->found, ")");
-  } else {
-    for (const std::string& word : spec.command) launch.argv.push_back(ExpandVariables(word, environment));
+  launch.first_line = place.told;
+  if (!spec.script.empty()) launch.argv = {place.ready.interpreter, spec.script};
+  for (const std::string& word : spec.script.empty() ? spec.command : spec.arguments) launch.argv.push_back(ExpandVariables(word, environment));
+  // The supervisor inherits the same; only what differs travels.
+  std::map<std::string, std::string> inherited = InheritedEnvironment();
+  for (const auto& [name, value] : environment)
+    if (auto it = inherited.find(name); it == inherited.end() || it->second != value) launch.environment[name] = value;
+  if (image) PutInContainer(assign, folder, place.ready, launch);
+  if (auto launched = settings_.launch(folder.path(), launch); !launched.ok()) return fail(launched.error(), EndReason::kLaunchFailed);
+  end();
+  return made;
+}
+
+Result<void> Preparer::FindEnvironment(const model::Assign& assign, const Watch& watch, Place& place, Preparation& made) {
+  const model::RunSpec& spec = assign.spec;
+  if (spec.environment_key.empty()) {
+    std::string wanted = spec.needs && !spec.needs->interpreter.empty() ? spec.needs->interpreter : spec.interpreter;
+    TRY(Interpreter interpreter, FindInterpreter(wanted, EnvironmentFor(assign, AttemptFolder(settings_.home, assign.key), {})));
+    place.ready.interpreter = interpreter.path;
+    place.told = StrCat("ferry: Python ", interpreter.version, " at ", interpreter.path, " (", interpreter.found, ")");
+    made.environment.how = "existing";
+    TRY(made.environment.lock, KeepLock(interpreter.lock));
+    return {};
   }
-  if (auto s = stopped()) return s;
-  if (auto launched = settings_.launch(folder.path(), launch); !launched.ok()) return PrepareFailed{EndReason::kLaunchFailed, launched.error().message};
-  return std::nullopt;
+  std::string context;
+  if (!spec.needs->docker.context.empty()) {
+    TRY(context, CachedCopy(spec.needs->docker.context));
+  }
+  AttemptFolder folder(settings_.home, assign.key);
+  TRY(Environments::Use use,
+      environments_.Get({spec.environment_key, *spec.needs, assign.key.Name(), folder.Path("build_log.txt"), spec.auto_prepare, context, watch.building, watch.stopping}));
+  place.ready = std::move(use.ready);
+  const char* hows[] = {"found", "built", "waited", "fetched"};
+  made.environment.how = hows[static_cast<size_t>(use.how)];
+  made.environment.key = spec.environment_key;
+  TRY(made.environment.lock, KeepLock(place.ready.lock));
+  std::string name = spec.needs->name.empty() ? spec.environment_key.substr(0, 12)
+                                              : StrCat(spec.needs->name, spec.needs->version.empty() ? "" : StrCat(":", spec.needs->version));
+  place.told = StrCat("ferry: ", place.ready.lock.python.empty() ? "" : StrCat("Python ", place.ready.lock.python, " in "), "the environment ", name, " (",
+                      place.ready.lock.kind, ", ", made.environment.how, ")");
+  if (!spec.environment_note.empty()) place.told += StrCat("\nferry: ", spec.environment_note);
+  for (const std::string& note : place.ready.lock.notes) place.told += StrCat("\nferry: ", note);
+  return {};
+}
+
+Result<std::string> Preparer::KeepLock(const model::Lock& lock) {
+  std::string text = model::ToJson(lock).Dump();
+  std::lock_guard guard(lock_mutex_);
+  if (auto it = kept_locks_.find(text); it != kept_locks_.end()) return it->second;
+  Digest digest = HashBytes(text);
+  http::Client client(settings_.server());
+  TRY_VOID(transfer::PutBlob(client, "/api/v1/agent/blobs", digest, text));
+  if (kept_locks_.size() >= 256) kept_locks_.clear();
+  return kept_locks_[std::move(text)] = digest.Hex();
 }
 
 }  // namespace ferry::agent

@@ -4,8 +4,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
+#include "agent/environments.h"
 #include "agent/folder.h"
 #include "agent/supervisor.h"
 #include "base/result.h"
@@ -19,6 +23,14 @@ struct Interpreter {
   std::string path;     // the program itself, behind any version manager's shim
   std::string version;  // "3.11.7"
   std::string found;    // how: "'python' on the PATH"
+  model::Lock lock;     // what it has
+};
+
+// What came of a preparation.
+struct Preparation {
+  std::optional<model::PrepareFailed> failed;  // none: the supervisor runs
+  std::vector<model::Clock> clocks;
+  model::EnvironmentUse environment;
 };
 
 class Preparer {
@@ -28,28 +40,54 @@ class Preparer {
     std::function<Result<void>(const std::string& folder, const Launch& launch)> launch;  // starts a supervisor
     std::string sdk;                                                                      // folder put in front of PYTHONPATH; empty: none
     std::function<http::ClientSettings()> server;
+    environment::Settings environment;
+    uint64_t environment_bytes = 0;  // kept on the disk; 0: no limit
+    Duration environment_age{};      // kept since the last use; 0: no limit
   };
-  explicit Preparer(Settings settings) : settings_(std::move(settings)) {}
+  struct Watch {
+    std::function<bool()> stopping;  // asked between steps, and while it waits
+    std::function<void()> building;  // the build's log can be read from now on
+  };
+  explicit Preparer(Settings settings);
 
-  // Makes the attempt run. Success: its supervisor runs. The failure says why in words for the user.
-  // Safe from several threads. `stopping` is asked between steps.
-  std::optional<model::PrepareFailed> Prepare(const model::Assign& assign, const std::function<bool()>& stopping);
+  // What attempts that go on use. Call before anything else.
+  void Begin(const std::vector<std::pair<std::string, std::string>>& users) { environments_.Begin(users); }
+  // Makes the attempt run, or says why it does not in words for the user. Safe from several threads.
+  Preparation Prepare(const model::Assign& assign, const Watch& watch);
+  // The attempt is over: its environment may go.
+  void Release(const model::AttemptKey& key) { environments_.Release(key.Name()); }
 
   // Makes a spare working copy of a large snapshot while nothing runs, so that its next run starts at once.
   void MakeSpare(const std::string& snapshot);
-  // Keeps the 64 cached snapshots that came last. Call while nothing is prepared.
-  void DropOldSnapshots();
+  // Keeps the 64 cached snapshots that came last, and the environments that the limits allow. Call while nothing is prepared.
+  void DropOld();
 
  private:
+  // Where a script runs: what to start it with.
+  struct Place {
+    environment::Ready ready;
+    std::string told;  // for the log's first line
+  };
   Result<void> WorkingCopy(const std::string& snapshot, const std::string& folder);
   Result<std::string> CachedCopy(const std::string& snapshot);
   Result<Interpreter> FindInterpreter(const std::string& wanted, const std::map<std::string, std::string>& environment);
-  std::map<std::string, std::string> EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder) const;
+  Result<void> FindEnvironment(const model::Assign& assign, const Watch& watch, Place& place, Preparation& made);
+  // The digest of the lock, which the server has from now on.
+  Result<std::string> KeepLock(const model::Lock& lock);
+  Result<environment::Ready> Build(const environment::Job& job);
+  Result<environment::Ready> Fetch(const std::string& key, const environment::Job& job);
+  void Publish(const std::string& key, const environment::Ready& ready, Duration took);
+  std::map<std::string, std::string> EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready) const;
+  // Makes the launch one of a container that runs the same.
+  void PutInContainer(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready, Launch& launch) const;
 
   Settings settings_;
   std::mutex snapshot_mutex_;
   std::mutex interpreter_mutex_;
   std::map<std::string, Interpreter> interpreters_;
+  std::mutex lock_mutex_;
+  std::map<std::string, std::string> kept_locks_;  // text -> digest
+  Environments environments_;  // last: its builds use the rest
 };
 
 // `$NAME` and `${NAME}` from the variables; what is not set stays as it is, "$$" is one dollar.

@@ -13,6 +13,14 @@ using Steady = std::chrono::steady_clock;
 namespace {
 constexpr size_t kRoom = 8u << 20;
 constexpr size_t kPiece = 1u << 20;
+
+Json FactsOf(const AttemptKey& key, int64_t generation, const Preparation& made) {
+  Json clocks = Json::MakeArray();
+  for (const model::Clock& clock : made.clocks) clocks.Push(model::ToJson(clock));
+  Json facts = Json::MakeObject({{"run", key.run}, {"attempt", key.attempt}, {"generation", generation}, {"clocks", std::move(clocks)}});
+  if (!made.environment.how.empty()) facts.Set("environment", model::ToJson(made.environment));
+  return facts;
+}
 }  // namespace
 
 bool Agent::SendHello(http::Client& client, std::stop_token stop) {
@@ -74,12 +82,14 @@ bool Agent::AddStreams(const AttemptKey& key, Work& work, Json& logs, Json& reco
     report.streams.emplace_back(key, stream, sent + bytes.size());
     logs.Push(Json::MakeObject({{"run", key.run}, {"attempt", key.attempt}, {"stream", stream}, {"offset", sent}, {"data", std::move(bytes)}}));
   };
+  add_log("azureml-logs/20_image_build_log.txt", folder.Path("build_log.txt"));
+  if (!work.launched) return all;
   add_log("user_logs/std_log.txt", folder.Path("std_log.txt"));
-  // New files under logs/ are looked for now and then, and once more at the end.
+  // New files in the folders that are watched are looked for now and then, and once more at the end.
   if (work.collecting || Steady::now() >= work.next_look) {
     work.next_look = Steady::now() + std::chrono::milliseconds(500);
     work.log_files.clear();
-    std::vector<std::string> todo = {"logs"};
+    std::vector<std::string> todo = work.assign.spec.watch;
     while (!todo.empty() && work.log_files.size() < 1000) {
       std::string relative = todo.back();
       todo.pop_back();
@@ -102,14 +112,23 @@ bool Agent::AddStreams(const AttemptKey& key, Work& work, Json& logs, Json& reco
 
 Agent::Report Agent::BuildReport() {
   Report report;
-  Json logs = Json::MakeArray(), records = Json::MakeArray(), artifacts = Json::MakeArray();
+  Json logs = Json::MakeArray(), records = Json::MakeArray(), artifacts = Json::MakeArray(), facts = Json::MakeArray();
   size_t room = kRoom;
   // Those that have said "collected" first: their last bytes go with that word or before it.
   for (int round = 0; round < 2; ++round)
     for (auto& [key, work] : works_) {
-      if (!work.launched || work.said_collected != (round == 0)) continue;
+      if ((!work.launched && work.watch < 0 && !work.facts) || work.said_collected != (round == 0)) continue;
       bool all = AddStreams(key, work, logs, records, room, report);
       report.more |= !all;
+      if (work.facts && !work.facts_said) {
+        facts.Push(FactsOf(key, work.assign.generation, *work.facts));
+        report.facts.push_back(key);
+      }
+      // Why it failed comes after all that it has to show for it.
+      if (all && work.facts && work.facts->failed && !work.said_failed) {
+        work.said_failed = true;
+        Do(core_.OnFailed(key, *work.facts->failed));
+      }
       if (size_t count = work.artifacts.size()) {
         report.artifacts[key] = count;
         for (const Collected& file : work.artifacts)
@@ -130,9 +149,9 @@ Agent::Report Agent::BuildReport() {
   report.events = core_.Pending();
   Json events = Json::MakeArray();
   for (const model::AgentEvent& event : report.events) events.Push(model::ToJson(event));
-  report.empty = report.events.empty() && logs.as_array().empty() && records.as_array().empty() && artifacts.as_array().empty();
+  report.empty = report.events.empty() && logs.as_array().empty() && records.as_array().empty() && artifacts.as_array().empty() && facts.as_array().empty();
   Json body = Json::MakeObject({{"node", settings_.node}, {"generation", core_.generation()}, {"session", session_}, {"sequence", ++sequence_}});
-  body.Add("logs", std::move(logs)).Add("records", std::move(records)).Add("artifacts", std::move(artifacts)).Add("events", std::move(events));
+  body.Add("logs", std::move(logs)).Add("records", std::move(records)).Add("artifacts", std::move(artifacts)).Add("facts", std::move(facts)).Add("events", std::move(events));
   report.body = body.Dump();
   return report;
 }
@@ -165,6 +184,8 @@ bool Agent::SendReport(http::Client& client, std::stop_token stop) {
     if (auto it = works_.find(key); it != works_.end())
       it->second.artifacts.erase(it->second.artifacts.begin(),
                                  it->second.artifacts.begin() + static_cast<ptrdiff_t>(std::min(count, it->second.artifacts.size())));
+  for (const AttemptKey& key : report.facts)
+    if (auto it = works_.find(key); it != works_.end()) it->second.facts_said = true;
   Do(core_.OnAnswered(report.events));
   // So that a new agent does not send gigabytes again; what it says twice is dropped by the server.
   for (const AttemptKey& key : moved) {
