@@ -20,8 +20,20 @@ constexpr int kPoolThreads = 4;  // beside those that may wait for an environmen
 
 Agent::Agent(AgentSettings settings)
     : settings_(std::move(settings)),
-      preparer_({settings_.home, [this](const std::string& folder, const Launch& launch) { return StartSupervisor(folder, launch); }, settings_.sdk,
-                 [this] { return Server(); }}) {}
+      preparer_({settings_.home,
+                 [this](const std::string& folder, const Launch& launch) { return StartSupervisor(folder, launch); },
+                 settings_.sdk,
+                 [this] { return Server(); },
+                 [this] {
+                   environment::Settings environment = settings_.environment;
+                   environment.tools = os::JoinPath(settings_.home, "tools");
+                   environment.cache = os::JoinPath(settings_.home, "cache");
+                   environment.sdk = settings_.sdk;
+                   environment.path = os::GetEnv("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+                   return environment;
+                 }(),
+                 settings_.environment_bytes,
+                 settings_.environment_age}) {}
 
 Agent::~Agent() = default;
 

@@ -35,6 +35,9 @@ struct AgentSettings {
   std::string token;
   std::string program;  // this program's path
   std::string sdk;
+  environment::Settings environment;
+  uint64_t environment_bytes = 0;
+  Duration environment_age{};
 };
 
 class Agent {

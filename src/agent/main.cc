@@ -19,6 +19,7 @@ using namespace ferry;
 constexpr const char* kUsage =
     "ferry-agent: works on what a Ferry server assigns to this node\n\n"
     "  ferry-agent run --home FOLDER (--url URL | --url-file FILE) --token-file FILE [--node NAME] [--target NAME] [--slots N]\n"
+    "                  [--environment-cache-gb N] [--environment-cache-days N] [--conda-strict true|false] [--container-engine NAME] [--image-aliases A=B,...]\n"
     "  ferry-agent nursery LOCK       starts the processes that own attempts; started by the agent\n"
     "  ferry-agent probe              what this node has: cores, memory, GPUs\n"
     "  ferry-agent version\n";
@@ -57,7 +58,19 @@ int RunAgent(const std::vector<std::string>& words) {
       settings.target = value;
     else if (name == "--slots")
       settings.slots = static_cast<int>(ParseInt(value).value_or(0));
-    else
+    else if (name == "--environment-cache-gb")
+      settings.environment_bytes = static_cast<uint64_t>(std::max<int64_t>(0, ParseInt(value).value_or(0))) * 1'000'000'000;
+    else if (name == "--environment-cache-days")
+      settings.environment_age = std::chrono::hours(24) * std::max<int64_t>(0, ParseInt(value).value_or(0));
+    else if (name == "--conda-strict")
+      settings.environment.strict = value == "true";
+    else if (name == "--container-engine")
+      settings.environment.container_engine = value;
+    else if (name == "--image-aliases") {
+      for (std::string_view pair : Split(value, ','))
+        if (size_t equals = pair.find('='); equals != std::string_view::npos)
+          settings.environment.image_aliases[std::string(Trim(pair.substr(0, equals)))] = std::string(Trim(pair.substr(equals + 1)));
+    } else
       return Fail(MakeError(Code::kInvalid, "agent.usage", StrCat("unknown option ", name)));
   }
   if (settings.home.empty() || token_file.empty() || (settings.url.empty() && settings.url_file.empty()) || settings.slots < 1) {

@@ -14,8 +14,8 @@ namespace ferry::server {
 
 using std::chrono::milliseconds;
 
-LocalAgent::LocalAgent(std::string home, std::string_view program, std::string token, int slots)
-    : home_(std::move(home)), program_(program), token_(std::move(token)), slots_(slots), thread_([this] { Run(); }) {}
+LocalAgent::LocalAgent(std::string home, std::string_view program, std::string token, std::vector<std::string> options)
+    : home_(std::move(home)), program_(program), token_(std::move(token)), options_(std::move(options)), thread_([this] { Run(); }) {}
 
 LocalAgent::~LocalAgent() {
   {
@@ -36,7 +36,8 @@ Result<int> LocalAgent::Launch() {
   os::SpawnOptions options;
   options.argv = {
       file,    "run",      "--home", folder,    "--url-file",  os::JoinPath(home_, "server.json"), "--token-file", os::JoinPath(folder, "token"), "--node",
-      "local", "--target", "local",  "--slots", StrCat(slots_)};
+      "local", "--target", "local"};
+  options.argv.insert(options.argv.end(), options_.begin(), options_.end());
   options.stdout_fd = options.stderr_fd = log.get();
   options.new_session = true;
   return os::Spawn(options);

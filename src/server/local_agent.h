@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/result.h"
 
@@ -13,7 +14,8 @@ namespace ferry::server {
 
 class LocalAgent {
  public:
-  LocalAgent(std::string home, std::string_view program, std::string token, int slots);
+  // `options`: flags for the agent beside its home, its address and its token.
+  LocalAgent(std::string home, std::string_view program, std::string token, std::vector<std::string> options);
   // Ends the agent; what it works on goes on under its supervisors.
   ~LocalAgent();
 
@@ -24,7 +26,7 @@ class LocalAgent {
   std::string home_;
   std::string_view program_;
   std::string token_;
-  int slots_;
+  std::vector<std::string> options_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;

@@ -112,7 +112,11 @@ class RunningServer : public Server {
     summaries_ = std::jthread([this](std::stop_token stop) { SummaryLoop(stop); });
     if (settings.agent) {
       int slots = settings.slots ? static_cast<int>(settings.slots) : static_cast<int>(os::CoreCount());
-      local_agent_ = std::make_unique<LocalAgent>(settings.home, agent_program, access_->NodeToken("local"), slots);
+      local_agent_ = std::make_unique<LocalAgent>(settings.home, agent_program, access_->NodeToken("local"),
+                                                  std::vector<std::string>{"--slots", StrCat(slots), "--environment-cache-gb", StrCat(settings.environment_cache_gb),
+                                                                           "--environment-cache-days", StrCat(settings.environment_cache_days), "--conda-strict",
+                                                                           settings.conda_strict ? "true" : "false", "--container-engine", settings.container_engine,
+                                                                           "--image-aliases", settings.image_aliases});
     }
     os::Log(os::Level::kInfo, "serving", {{"url", url_}, {"version", version}});
     return {};

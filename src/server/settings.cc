@@ -17,6 +17,11 @@ const std::vector<SettingRow>& SettingTable() {
       {"slots", SettingType::kInt, "0", 0, 10000, "Runs at once on the local target; 0 takes the number of cores."},
       {"node-grace-seconds", SettingType::kInt, "300", 5, 86400, "How long a node with work may be out of sight before it is given up on."},
       {"agent", SettingType::kBool, "true", 0, 0, "Run an agent for the local target beside the server."},
+      {"environment-cache-gb", SettingType::kInt, "100", 0, 1000000, "Environments kept on the local node, least recently used removed first; 0 keeps all."},
+      {"environment-cache-days", SettingType::kInt, "180", 0, 36500, "Days after its last use until an environment is removed; 0 keeps all."},
+      {"conda-strict", SettingType::kBool, "false", 0, 0, "Never build a conda specification from PyPI when no channel answers."},
+      {"container-engine", SettingType::kText, "", 0, 0, "podman, docker or a path; the first that is found when empty."},
+      {"image-aliases", SettingType::kText, "", 0, 0, "Images that stand for others, as 'name=other' with commas between; 'recipe:NAME' builds one of Ferry's own."},
       {"threads", SettingType::kInt, "2", 1, 64, "Threads that serve requests."},
       {"log-level", SettingType::kText, "info", 0, 0, "debug, info, warning or error."},
   };
@@ -139,6 +144,11 @@ Result<Settings> ReadSettings(const std::vector<std::string>& flags) {
   settings.slots = number("slots");
   settings.node_grace_seconds = number("node-grace-seconds");
   settings.agent = values["agent"] == "true";
+  settings.environment_cache_gb = number("environment-cache-gb");
+  settings.environment_cache_days = number("environment-cache-days");
+  settings.conda_strict = values["conda-strict"] == "true";
+  settings.container_engine = values["container-engine"];
+  settings.image_aliases = values["image-aliases"];
   settings.threads = number("threads");
   settings.log_level = values["log-level"];
   if (settings.tls_certificate.empty() != settings.tls_key.empty())

@@ -34,6 +34,11 @@ struct Settings {
   int64_t slots = 0;
   int64_t node_grace_seconds = 300;
   bool agent = true;
+  int64_t environment_cache_gb = 100;
+  int64_t environment_cache_days = 180;
+  bool conda_strict = false;
+  std::string container_engine;
+  std::string image_aliases;
   int64_t threads = 2;
   std::string log_level;
 };
