@@ -152,7 +152,10 @@ Result<ScanResult> Scan(const ScanOptions& options) {
 
   const unsigned threads = ThreadCount(options.threads);
   ScanResult result;
-  TRY(IgnoreRules rules, ReadRules(options.folder, result.ignore_file));
+  IgnoreRules rules("");
+  if (!options.everything) {
+    TRY(rules, ReadRules(options.folder, result.ignore_file));
+  }
   TRY(WalkResult walked, Walk(*root, options.folder, rules, threads));
   std::vector<Found>& found = walked.found;
   result.notes = std::move(walked.notes);

@@ -54,6 +54,8 @@ struct ScanOptions {
   std::string cache_file;
   // Threads that hash. 0: one per core.
   unsigned threads = 0;
+  // No ignore file is read.
+  bool everything = false;
 };
 
 struct ScanResult {
