@@ -3,12 +3,23 @@
 #include <algorithm>
 #include <chrono>
 
+#include "agent/archive.h"
 #include "agent/supervisor.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "blob/pack.h"
+#include "environment/choose.h"
+#include "environment/conda/conda_builder.h"
+#include "environment/existing/inspect.h"
+#include "environment/image/image_builder.h"
+#include "environment/image/run.h"
+#include "environment/interpreter.h"
+#include "environment/venv/venv_builder.h"
 #include "os/file.h"
+#include "os/log.h"
+#include "os/process.h"
 #include "snapshot/snapshot.h"
+#include "transfer/fetch.h"
+#include "transfer/upload.h"
 
 namespace ferry::agent {
 
@@ -93,6 +104,9 @@ std::string ExpandVariables(const std::string& text, const std::map<std::string,
 
 Preparer::Preparer(Settings settings)
     : settings_(std::move(settings)),
+      venv_(environment::MakeVenvBuilder(settings_.environment)),
+      conda_(environment::MakeCondaBuilder(settings_.environment)),
+      image_(std::make_unique<environment::ImageBuilder>(settings_.environment)),
       environments_({settings_.home, settings_.environment_bytes, settings_.environment_age, [this](const environment::Job& job) { return Build(job); },
                      [this](const std::string& key, const environment::Job& job) { return Fetch(key, job); },
                      [this](const std::string& key, const environment::Ready& ready, Duration took) { Publish(key, ready, took); }}) {}
@@ -223,7 +237,10 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
   std::string name = wanted.empty() ? "python" : wanted;
   std::string key = StrCat(name, "\n", path);
   std::lock_guard lock(interpreter_mutex_);
-  if (auto known = interpreters_.find(key); known != interpreters_.end() && os::Exists(known->second.path)) return known->second;
+  if (auto known = interpreters_.find(key); known != interpreters_.end() && os::Exists(known->second.path)) {
+    TRY(known->second.lock, environment::Inspect(known->second.path, settings_.environment.cache));
+    return known->second;
+  }
   auto found = os::FindProgram(name, path);
   std::string how = name.find('/') == std::string::npos ? StrCat("'", name, "' on the PATH") : "as given";
   if (!found && wanted.empty()) {
@@ -234,15 +251,17 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
     return MakeError(Code::kNotFound, "interpreter.not_found",
                      wanted.empty() ? StrCat("there is neither 'python' nor 'python3' on the node's PATH (", path, ")")
                                     : StrCat("the interpreter '", wanted, "' is not there or cannot be executed on this node"));
-  // A version manager's shim is asked once what it stands for.
-  auto said = os::RunProgram({*found, "-c", "import sys; print(sys.executable); print('%d.%d.%d' % sys.version_info[:3])"}, std::chrono::seconds(30));
-  if (!said.ok()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python: ", said.error().message));
-  auto lines = Split(*said, '\n');
-  if (lines.size() < 2 || lines[0].empty()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python"));
-  Interpreter interpreter{*found, std::string(lines[1]), how, {}};
-  // A virtual environment's python must be called by its own name, so only what is a script (a shim) is replaced.
+  Interpreter interpreter{*found, "", how, {}};
+  // A version manager's shim is asked once what it stands for. A virtual environment's python must be called by its own name, so only what is a
+  // script is replaced.
   if (auto head = os::Open(*found, os::OpenMode::kRead); head.ok())
-    if (auto bytes = os::ReadAt(*head, 0, 2); bytes.ok() && *bytes == "#!") interpreter.path = std::string(lines[0]);
+    if (auto bytes = os::ReadAt(*head, 0, 2); bytes.ok() && *bytes == "#!") {
+      auto said = os::RunProgram({*found, "-c", "import sys; print(sys.executable)"}, std::chrono::seconds(30));
+      if (!said.ok()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python: ", said.error().message));
+      interpreter.path = std::string(Trim(*said));
+    }
+  TRY(interpreter.lock, environment::Inspect(interpreter.path, settings_.environment.cache));
+  interpreter.version = interpreter.lock.python;
   interpreters_[key] = interpreter;
   return interpreter;
 }
@@ -338,7 +357,9 @@ Preparation Preparer::Prepare(const model::Assign& assign, const Watch& watch) {
   std::map<std::string, std::string> inherited = InheritedEnvironment();
   for (const auto& [name, value] : environment)
     if (auto it = inherited.find(name); it == inherited.end() || it->second != value) launch.environment[name] = value;
-  if (image) PutInContainer(assign, folder, place.ready, launch);
+  if (image) {
+    if (auto put = PutInContainer(assign, folder, place.ready, launch); !put.ok()) return fail(put.error(), EndReason::kLaunchFailed);
+  }
   if (auto launched = settings_.launch(folder.path(), launch); !launched.ok()) return fail(launched.error(), EndReason::kLaunchFailed);
   end();
   return made;
@@ -376,13 +397,102 @@ Result<void> Preparer::FindEnvironment(const model::Assign& assign, const Watch&
   return {};
 }
 
+environment::Builder& Preparer::BuilderOf(std::string_view kind) { return kind == "image" ? *image_ : kind == "conda" ? *conda_ : *venv_; }
+
+Result<environment::Ready> Preparer::Build(const environment::Job& job) {
+  if (job.definition.docker.enabled) return image_->Build(job);
+  std::vector<std::string> pythons;
+  for (const environment::Python& python : environment::FindPythons(settings_.environment)) pythons.push_back(python.version);
+  environment::Choice choice = environment::Choose(job.definition, pythons);
+  job.log(StrCat("ferry: ", choice.why));
+  return (choice.kind == environment::Choice::Kind::kConda ? *conda_ : *venv_).Build(job);
+}
+
+Result<environment::Ready> Preparer::Fetch(const std::string& key, const environment::Job& job) {
+  http::Client client(settings_.server());
+  http::Call ask;
+  ask.path = StrCat("/api/v1/agent/environments/", key);
+  TRY(http::Reply reply, client.Do(ask));
+  if (reply.status != 200) return http::ErrorFromReply(reply);
+  TRY(Json record, ParseJson(reply.body, "the server's answer"));
+  std::string archive = record.GetString("archive");
+  if (archive.empty()) return MakeError(Code::kNotFound, "environment.no_archive", "the server does not have it as it was built");
+  job.log(StrCat("ferry: fetching it as it was built on ", record.GetString("node", "another node"), ", ", FormatBytes(static_cast<uint64_t>(record.GetInt("size")))));
+  ArchiveReader reader(job.folder);
+  http::Call get;
+  get.path = StrCat("/api/v1/agent/blobs/", archive);
+  get.body_sink = [&](std::string_view bytes) -> Result<void> {
+    if (job.stopping()) return MakeError(Code::kCanceled, "environment.stopped", "it was stopped while its environment was fetched");
+    return reader.Write(bytes);
+  };
+  TRY(http::Reply got, client.Do(get));
+  if (got.status != 200) return http::ErrorFromReply(got);
+  TRY(environment::Ready ready, reader.Finish());
+  TRY_VOID(BuilderOf(ready.lock.kind).Relocate(ready, reader.before()));
+  return ready;
+}
+
+void Preparer::Publish(const std::string& key, const environment::Ready& ready, Duration took) {
+  std::string file = StrCat(settings_.home, "/environments/", key, ".archive");
+  auto publish = [&]() -> Result<void> {
+    http::Client client(settings_.server());
+    Json note = Json::MakeObject({{"lock", model::ToJson(ready.lock)}, {"seconds", static_cast<double>(took.count()) / 1e6}, {"path", ready.folder}});
+    if (ready.image.empty()) {
+      os::YieldToOthers();
+      TRY_VOID(WriteArchive(ready, file));
+      TRY(os::Stat stat, os::StatPath(file));
+      TRY(Digest digest, os::HashFile(file));
+      transfer::Link link = transfer::LinkOver(client, "/api/v1/agent/blobs");
+      TRY_VOID(transfer::Upload(link, {{digest, stat.size, file, "environment"}}, {}));
+      note.Set("archive", digest.Hex());
+    }
+    http::Call call;
+    call.method = "POST";
+    call.path = StrCat("/api/v1/agent/environments/", key, "/build");
+    call.body = note.Dump();
+    TRY(http::Reply reply, client.Do(call));
+    return reply.status < 300 ? Result<void>() : Result<void>(http::ErrorFromReply(reply));
+  };
+  if (auto published = publish(); !published.ok())
+    os::Log(os::Level::kWarning, "an environment could not be given to the server; other nodes build it themselves", {{"error", published.error().message}});
+  (void)os::RemoveFile(file);
+}
+
+Result<void> Preparer::PutInContainer(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready, Launch& launch) const {
+  environment::RunPlan plan;
+  TRY(plan.engine, environment::FindEngine(settings_.environment));
+  plan.name = environment::ContainerName(launch.name);
+  plan.work = launch.folder;
+  plan.argv = std::move(launch.argv);
+  plan.variables = std::move(launch.environment);
+  // The node's PATH means nothing inside.
+  if (!assign.spec.environment.count("PATH") && !assign.spec.needs->variables.count("PATH")) plan.variables.erase("PATH");
+  plan.later = {"FERRY_RUN_SOCKET"};
+  plan.folders = {folder.Path("artifacts")};
+  TRY_VOID(os::MakeFolders(plan.folders[0]));
+  plan.collected = assign.spec.watch;
+  plan.collected.push_back("outputs");
+  if (!assign.spec.needs->docker.shared_volumes)
+    for (const std::string& one : plan.collected) TRY_VOID(os::MakeFolders(os::JoinPath(plan.work, one)));
+  plan.sdk = settings_.sdk;
+  plan.gpus = assign.gpus;
+  plan.uid = os::UserId();
+  plan.gid = os::GroupId();
+  TRY(environment::ContainerStart start, environment::ContainerCommand(ready, assign.spec.needs->docker, plan));
+  launch.argv = std::move(start.argv);
+  launch.environment = std::move(start.environment);
+  return {};
+}
+
 Result<std::string> Preparer::KeepLock(const model::Lock& lock) {
   std::string text = model::ToJson(lock).Dump();
   std::lock_guard guard(lock_mutex_);
   if (auto it = kept_locks_.find(text); it != kept_locks_.end()) return it->second;
   Digest digest = HashBytes(text);
   http::Client client(settings_.server());
-  TRY_VOID(transfer::PutBlob(client, "/api/v1/agent/blobs", digest, text));
+  transfer::UploadOptions options;
+  options.last = &text;
+  TRY_VOID(transfer::Upload(transfer::LinkOver(client, "/api/v1/agent/blobs"), {}, options));
   if (kept_locks_.size() >= 256) kept_locks_.clear();
   return kept_locks_[std::move(text)] = digest.Hex();
 }

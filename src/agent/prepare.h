@@ -74,12 +74,13 @@ class Preparer {
   Result<void> FindEnvironment(const model::Assign& assign, const Watch& watch, Place& place, Preparation& made);
   // The digest of the lock, which the server has from now on.
   Result<std::string> KeepLock(const model::Lock& lock);
+  environment::Builder& BuilderOf(std::string_view kind);
   Result<environment::Ready> Build(const environment::Job& job);
   Result<environment::Ready> Fetch(const std::string& key, const environment::Job& job);
   void Publish(const std::string& key, const environment::Ready& ready, Duration took);
   std::map<std::string, std::string> EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready) const;
   // Makes the launch one of a container that runs the same.
-  void PutInContainer(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready, Launch& launch) const;
+  Result<void> PutInContainer(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready, Launch& launch) const;
 
   Settings settings_;
   std::mutex snapshot_mutex_;
@@ -87,6 +88,7 @@ class Preparer {
   std::map<std::string, Interpreter> interpreters_;
   std::mutex lock_mutex_;
   std::map<std::string, std::string> kept_locks_;  // text -> digest
+  std::unique_ptr<environment::Builder> venv_, conda_, image_;
   Environments environments_;  // last: its builds use the rest
 };
 
