@@ -402,7 +402,7 @@ environment::Builder& Preparer::BuilderOf(std::string_view kind) { return kind =
 Result<environment::Ready> Preparer::Build(const environment::Job& job) {
   if (job.definition.docker.enabled) return image_->Build(job);
   std::vector<std::string> pythons;
-  for (const environment::Python& python : environment::FindPythons(settings_.environment)) pythons.push_back(python.version);
+  for (const environment::Interpreter& python : environment::FindInterpreters(settings_.environment)) pythons.push_back(python.version);
   environment::Choice choice = environment::Choose(job.definition, pythons);
   job.log(StrCat("ferry: ", choice.why));
   return (choice.kind == environment::Choice::Kind::kConda ? *conda_ : *venv_).Build(job);
