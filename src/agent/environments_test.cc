@@ -46,7 +46,7 @@ class EnvironmentsTest : public testing::Test {
   void WaitFor(int waiting) {
     while (waiting_ < waiting) std::this_thread::yield();
   }
-  std::string LogOf(const std::string& user) { return os::ReadFile(StrCat(home_, "/", user, ".log")).value_or(""); }
+  std::string LogOf(const std::string& user) { return os::ReadFile(StrCat(home_, "/", user, ".log")).ValueOr(""); }
 
   std::string home_;
   model::Environment definition_;
