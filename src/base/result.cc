@@ -13,7 +13,7 @@ struct Row {
 };
 
 // Exit statuses 2 and up, so that 1 stays "the run failed" and 0 "it worked".
-constexpr std::array<Row, 10> kRows = {{
+constexpr std::array<Row, 11> kRows = {{
     {Code::kInvalid, "invalid", 400, 2},
     {Code::kUnauthorized, "unauthorized", 401, 3},
     {Code::kForbidden, "forbidden", 403, 4},
@@ -24,6 +24,7 @@ constexpr std::array<Row, 10> kRows = {{
     {Code::kTimeout, "timeout", 504, 9},
     {Code::kExhausted, "exhausted", 507, 10},
     {Code::kInternal, "internal", 500, 11},
+    {Code::kCanceled, "canceled", 409, 12},
 }};
 
 const Row& Find(Code code) {

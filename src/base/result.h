@@ -22,6 +22,7 @@ enum class Code {
   kUnavailable,   // cannot be reached or served now; trying again may work
   kTimeout,       // a deadline passed
   kExhausted,     // disk, quota or memory is used up
+  kCanceled,      // it was stopped because somebody asked for that
   kInternal,      // a fault of Ferry's own, or of the system under it
 };
 

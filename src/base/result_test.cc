@@ -18,7 +18,7 @@ constexpr Row kRows[] = {
     {Code::kInvalid, "invalid", 400, 2},         {Code::kUnauthorized, "unauthorized", 401, 3}, {Code::kForbidden, "forbidden", 403, 4},
     {Code::kNotFound, "not_found", 404, 5},      {Code::kConflict, "conflict", 409, 6},         {Code::kTooLarge, "too_large", 413, 7},
     {Code::kUnavailable, "unavailable", 503, 8}, {Code::kTimeout, "timeout", 504, 9},           {Code::kExhausted, "exhausted", 507, 10},
-    {Code::kInternal, "internal", 500, 11},
+    {Code::kInternal, "internal", 500, 11},      {Code::kCanceled, "canceled", 409, 12},
 };
 
 TEST(Code, TablesAreWhole) {
