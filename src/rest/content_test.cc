@@ -361,6 +361,34 @@ TEST_F(ContentTest, LargeBlobsStream) {
   EXPECT_EQ(part.body, bytes.substr(1000, 19999001));
 }
 
+TEST_F(ContentTest, ABlobThatBreaksOffIsAnErrorToItsReader) {
+  Digest digest = AddLargeBlob(std::string(64u << 20, 'x'));
+  std::string file;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ + "/blobs"))
+    if (entry.is_regular_file() && entry.file_size() == 64u << 20) file = entry.path();
+  ASSERT_FALSE(file.empty());
+  http::Client client(ClientOf(reader_));
+  http::Call call;
+  call.path = StrCat("/api/v1/blobs/", digest.Hex());
+  uint64_t received = 0;
+  call.body_sink = [&](std::string_view bytes) -> Result<void> {
+    if (received == 0) std::filesystem::resize_file(file, 1u << 20);
+    received += bytes.size();
+    return {};
+  };
+  auto reply = client.Do(call);
+  EXPECT_LT(received, 64u << 20);
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(reply.error().slug, "http.cut_off");
+}
+
+TEST_F(ContentTest, APackOfTheLargestBlobsComesWhole) {
+  Json digests = Json::MakeArray();
+  for (size_t size : {(4u << 20) - 1000, (1u << 20) - 1000, 4u << 20}) digests.Push(AddBlob(std::string(size, static_cast<char>(size % 251))).Hex());
+  http::Reply reply = Ask(reader_, "POST", "/api/v1/blobs/fetch?plain=1", Json::MakeObject({{"digests", std::move(digests)}}).Dump());
+  EXPECT_GT(reply.body.size(), 9'400'000u);
+}
+
 TEST_F(ContentTest, BlobsUpAndDown) {
   std::vector<std::string> contents = {"one", "two", "", std::string(100000, 'x')};
   std::string pack(blob::kPackMagic), digests, hex;
