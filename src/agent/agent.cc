@@ -52,6 +52,7 @@ Result<void> Agent::Run(std::stop_token stop) {
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "attempts"), 0700));
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "snapshots"), 0700));
   (void)os::RemoveAll(os::JoinPath(settings_.home, "trash"));
+  (void)os::RemoveAll(os::JoinPath(settings_.home, "spares"));
   TRY_VOID(os::MakeFolders(os::JoinPath(settings_.home, "trash"), 0700));
   session_ = Now().micros;
   TRY(std::unique_ptr<Nursery> nursery, Nursery::Start(settings_.program, os::JoinPath(settings_.home, "nursery.lock")));
@@ -259,18 +260,22 @@ void Agent::Do(const std::vector<Action>& actions) {
       Dirty();
     } else if (auto* remove = std::get_if<Remove>(&action)) {
       AttemptKey key = remove->key;
+      std::string snapshot;
+      CopyMark copy;
       bool ended = false;  // the script's own end was seen: nothing of it lives
       if (auto it = works_.find(key); it != works_.end()) {
         if (it->second.watch >= 0) {
           watch_.Remove(it->second.watch);
           watched_.erase(it->second.watch);
         }
-        last_snapshot_ = it->second.assign.spec.snapshot;
+        snapshot = it->second.assign.spec.snapshot;
+        if (it->second.facts) copy = it->second.facts->copy;
         ended = it->second.collecting && it->second.launched;
         works_.erase(it);
       }
-      Post([this, key, ended] {
+      Post([this, key, ended, snapshot, copy] {
         AttemptFolder folder(settings_.home, key);
+        if (ended) preparer_.GiveBack(snapshot, folder.Path("work"), copy);
         if (!ended) folder.KillAll();
         preparer_.Release(key);
         // Out of the way now; emptied when nothing else is to do.
@@ -282,7 +287,7 @@ void Agent::Do(const std::vector<Action>& actions) {
   }
 }
 
-// Empties the trash and makes a spare copy of the snapshot used last, while nothing runs; a full trash does not wait for that.
+// Empties the trash while nothing runs; a full trash does not wait for that.
 void Agent::Tidy() {
   auto busy = [this] {
     std::lock_guard lock(mutex_);
@@ -291,12 +296,7 @@ void Agent::Tidy() {
   if (busy() && trashed_ - emptied_ < 5000) return;
   std::unique_lock tidying(tidy_mutex_, std::try_to_lock);
   if (!tidying.owns_lock()) return;
-  std::string snapshot;
-  {
-    std::lock_guard lock(mutex_);
-    snapshot = last_snapshot_;
-  }
-  if (!busy()) preparer_.MakeSpare(snapshot);
+  for (const std::string& spare : preparer_.TakeOldSpares(static_cast<size_t>(settings_.slots))) (void)os::RemoveAll(spare);
   auto entries = os::ListFolder(os::JoinPath(settings_.home, "trash"));
   if (!entries.ok()) return;
   for (const os::DirEntry& entry : *entries) {

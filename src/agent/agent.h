@@ -112,7 +112,6 @@ class Agent {
   bool stop_ = false;
   int64_t session_ = 0;
   int64_t sequence_ = 0;
-  std::string last_snapshot_;
   std::mutex tidy_mutex_;
   std::atomic<uint64_t> trashed_{0};
   std::atomic<uint64_t> emptied_{0};

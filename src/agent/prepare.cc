@@ -28,7 +28,7 @@ using model::PrepareFailed;
 
 namespace {
 
-// A snapshot this large gets a spare copy when the node is idle.
+// A working copy this large is kept for the next run of its snapshot.
 constexpr size_t kSpareFiles = 200;
 constexpr uint64_t kSpareBytes = 16u << 20;
 
@@ -178,26 +178,69 @@ Result<std::string> Preparer::CachedCopy(const std::string& id) {
   return cached;
 }
 
-Result<void> Preparer::WorkingCopy(const std::string& id, const std::string& folder) {
+Result<void> Preparer::WorkingCopy(const std::string& id, const std::string& folder, CopyMark& mark) {
   if (id.empty()) return os::MakeFolders(folder);
-  // A spare is a copy that was made before; taking it is one rename.
-  if (os::Rename(StrCat(settings_.home, "/spares/", id), folder).ok()) return {};
-  TRY(std::string cached, CachedCopy(id));
-  return snapshot::CopyTree(cached, folder);
+  if (!TakeSpare(id, folder)) {
+    TRY(std::string cached, CachedCopy(id));
+    TRY_VOID(snapshot::CopyTree(cached, folder));
+  }
+  // Whatever is written to the copy from now on is not older than this file.
+  std::string file = folder + ".made";
+  TRY_VOID(os::WriteFile(file, ""));
+  TRY(os::Stat made, os::StatPath(file));
+  mark = {made.ctime_ns, Now(), std::chrono::steady_clock::now()};
+  return {};
 }
 
-void Preparer::MakeSpare(const std::string& id) {
-  if (id.empty()) return;
-  std::string cached = StrCat(settings_.home, "/snapshots/", id), spare = StrCat(settings_.home, "/spares/", id);
-  if (os::Exists(spare) || !os::Exists(cached)) return;
+bool Preparer::TakeSpare(const std::string& id, const std::string& folder) {
+  std::lock_guard lock(spare_mutex_);
+  auto it = std::find_if(spares_.begin(), spares_.end(), [&](const auto& spare) { return spare.first == id; });
+  if (it == spares_.end()) return false;
+  bool taken = os::Rename(it->second, folder).ok();
+  spares_.erase(it);
+  return taken;
+}
+
+void Preparer::GiveBack(const std::string& id, const std::string& folder, const CopyMark& mark) {
+  std::string cached = StrCat(settings_.home, "/snapshots/", id);
+  if (id.empty() || mark.ctime_ns == 0 || !IsLarge(cached)) return;
+  // A clock that was set back would make what was written look older than the copy.
+  auto by_clock = std::chrono::microseconds(Now() - mark.real), by_steady = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - mark.steady);
+  if (by_clock < by_steady - std::chrono::milliseconds(500)) return;
+  if (auto recycled = snapshot::Recycle(cached, folder, mark.ctime_ns); !recycled.ok()) return;
+  std::lock_guard lock(spare_mutex_);
+  std::string spare = StrCat(settings_.home, "/spares/", ++spare_count_);
+  (void)os::MakeFolders(os::JoinPath(settings_.home, "spares"));
+  if (!os::Rename(folder, spare).ok()) return;
+  spares_.insert(spares_.begin(), {id, spare});
+}
+
+std::vector<std::string> Preparer::TakeOldSpares(size_t kept) {
+  std::lock_guard lock(spare_mutex_);
+  std::vector<std::string> old;
+  // Of the snapshot that was used last only.
+  for (size_t i = 0; i < spares_.size();) {
+    if (i < kept && spares_[i].first == spares_[0].first) {
+      ++i;
+      continue;
+    }
+    old.push_back(spares_[i].second);
+    spares_.erase(spares_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return old;
+}
+
+bool Preparer::IsLarge(const std::string& cached) {
+  std::lock_guard lock(spare_mutex_);
+  if (auto it = large_.find(cached); it != large_.end()) return it->second;
   size_t files = 0;
   uint64_t bytes = 0;
   std::vector<std::string> todo = {cached};
-  while (!todo.empty() && files < kSpareFiles) {
+  while (!todo.empty() && files < kSpareFiles && bytes < kSpareBytes) {
     std::string folder = todo.back();
     todo.pop_back();
     auto entries = os::ListFolder(folder);
-    if (!entries.ok()) return;
+    if (!entries.ok()) return false;
     for (const os::DirEntry& entry : *entries) {
       std::string path = os::JoinPath(folder, entry.name);
       if (entry.type == os::FileType::kFolder) todo.push_back(path);
@@ -206,15 +249,8 @@ void Preparer::MakeSpare(const std::string& id) {
       if (auto stat = os::StatPath(path, false); stat.ok()) bytes += stat->size;
     }
   }
-  if (files < kSpareFiles && bytes < kSpareBytes) return;
-  if (os::FreeBytes(settings_.home) < (4ull << 30)) return;
-  // One spare at a time: of the snapshot that was used last.
-  if (auto others = os::ListFolder(os::JoinPath(settings_.home, "spares")); others.ok())
-    for (const os::DirEntry& other : *others) (void)os::RemoveAll(StrCat(settings_.home, "/spares/", other.name));
-  std::string partial = StrCat(spare, ".partial");
-  (void)os::RemoveAll(partial);
-  (void)os::MakeFolders(os::JoinPath(settings_.home, "spares"));
-  if (snapshot::CopyTree(cached, partial, 1).ok()) (void)os::Rename(partial, spare);
+  if (large_.size() > 1000) large_.clear();
+  return large_[cached] = files >= kSpareFiles || bytes >= kSpareBytes;
 }
 
 void Preparer::DropOld() {
@@ -323,7 +359,7 @@ Preparation Preparer::Prepare(const model::Assign& assign, const Watch& watch) {
   // What an earlier agent began to prepare.
   if (os::Exists(work)) (void)os::RemoveAll(work);
   begin("snapshot");
-  if (auto copied = WorkingCopy(spec.snapshot, work); !copied.ok()) return fail(copied.error());
+  if (auto copied = WorkingCopy(spec.snapshot, work, made.copy); !copied.ok()) return fail(copied.error());
   end();
   if (watch.stopping()) return fail(stopped);
   if (!spec.script.empty()) {

@@ -1,6 +1,7 @@
 // From an assignment to a running supervisor: working copy, interpreter, variables, start.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,11 +27,19 @@ struct Interpreter {
   model::Lock lock;     // what it has
 };
 
+// When a working copy was whole and nobody had it yet.
+struct CopyMark {
+  int64_t ctime_ns = 0;  // of a file made then; 0: there is no copy
+  Time real;
+  std::chrono::steady_clock::time_point steady{};
+};
+
 // What came of a preparation.
 struct Preparation {
   std::optional<model::PrepareFailed> failed;  // none: the supervisor runs
   std::vector<model::Clock> clocks;
   model::EnvironmentUse environment;
+  CopyMark copy;
 };
 
 class Preparer {
@@ -57,8 +66,10 @@ class Preparer {
   // The attempt is over: its environment may go.
   void Release(const model::AttemptKey& key) { environments_.Release(key.Name()); }
 
-  // Makes a spare working copy of a large snapshot while nothing runs, so that its next run starts at once.
-  void MakeSpare(const std::string& snapshot);
+  // The attempt has ended and nothing of it lives: its working copy serves the next run of the same snapshot, if it is large.
+  void GiveBack(const std::string& snapshot, const std::string& folder, const CopyMark& mark);
+  // Folders of copies beyond `kept`, or of other snapshots than the one given back last. The caller removes them.
+  std::vector<std::string> TakeOldSpares(size_t kept);
   // Keeps the 64 cached snapshots that came last, and the environments that the limits allow. Call while nothing is prepared.
   void DropOld();
 
@@ -68,7 +79,9 @@ class Preparer {
     environment::Ready ready;
     std::string told;  // for the log's first line
   };
-  Result<void> WorkingCopy(const std::string& snapshot, const std::string& folder);
+  Result<void> WorkingCopy(const std::string& snapshot, const std::string& folder, CopyMark& mark);
+  bool TakeSpare(const std::string& snapshot, const std::string& folder);
+  bool IsLarge(const std::string& cached);
   Result<std::string> CachedCopy(const std::string& snapshot);
   Result<Interpreter> FindInterpreter(const std::string& wanted, const std::map<std::string, std::string>& environment);
   Result<void> FindEnvironment(const model::Assign& assign, const Watch& watch, Place& place, Preparation& made);
@@ -84,6 +97,10 @@ class Preparer {
 
   Settings settings_;
   std::mutex snapshot_mutex_;
+  std::mutex spare_mutex_;
+  std::vector<std::pair<std::string, std::string>> spares_;  // snapshot and folder, the newest first
+  std::map<std::string, bool> large_;
+  uint64_t spare_count_ = 0;
   std::mutex interpreter_mutex_;
   std::map<std::string, Interpreter> interpreters_;
   std::mutex lock_mutex_;
