@@ -10,6 +10,7 @@ namespace ferry::rest {
 namespace {
 constexpr size_t kPiece = 256u << 10;
 constexpr const char* kMainStream = "user_logs/std_log.txt";
+constexpr const char* kBuildStream = "azureml-logs/20_image_build_log.txt";
 }  // namespace
 
 Feed::Feed(store::Store& store, logs::LogStore& logs, series::SeriesStore& series) : store_(store), logs_(logs), series_(series) {
@@ -217,6 +218,7 @@ bool Feed::PumpOne(Topic& topic, Follower& follower, const model::Run* run, cons
     for (int attempt = 1; attempt <= run->attempt().number; ++attempt) {
       std::string owner = model::AttemptKey{run->id, attempt}.Name();
       std::vector<std::string> streams = {kMainStream};
+      if (!run->spec.environment_key.empty()) streams.insert(streams.begin(), kBuildStream);
       if (follower.want.all_streams) {
         streams.clear();
         if (auto infos = logs_.Streams(owner); infos.ok())

@@ -25,7 +25,7 @@ struct Following {
   std::string run;
   bool logs = true;
   bool metrics = false;
-  bool all_streams = false;                 // every log stream, else the script's output alone
+  bool all_streams = false;                 // every log stream, else the script's output and the log of its environment's build
   std::map<std::string, uint64_t> offsets;  // by "attempt/stream": where to go on
 };
 
