@@ -27,21 +27,21 @@ Json ToJson(const Ready& ready);
 Result<Ready> ReadyFromJson(const Json& json);
 
 struct Settings {
-  std::string tools;             // folder for tools that Ferry installs for itself (py-rattler), made when needed
-  std::string cache;             // folder for downloads that outlive an environment
-  std::string sdk;               // folder of Ferry's own `azureml` package, which stands for azureml-core and its like
-  bool strict = false;           // conda specifications are never built from PyPI
-  std::string path;              // PATH to look for python, uv, micromamba, mamba, conda, podman and docker
-  std::string container_engine;  // "podman" or "docker", or a path; empty: the first that is found
+  std::string tools;                                 // folder for tools that Ferry installs for itself (py-rattler), made when needed
+  std::string cache;                                 // folder for downloads that outlive an environment
+  std::string sdk;                                   // folder of Ferry's own `azureml` package, which stands for azureml-core and its like
+  bool strict = false;                               // conda specifications are never built from PyPI
+  std::string path;                                  // PATH to look for python, uv, micromamba, mamba, conda, podman and docker
+  std::string container_engine;                      // "podman" or "docker", or a path; empty: the first that is found
   std::map<std::string, std::string> image_aliases;  // "mcr.microsoft.com/azureml/*" -> "recipe:NAME" or another image's name
 };
 
 struct Job {
   const model::Environment& definition;
-  std::string folder;                             // where it will stand for good; does not exist yet, its parent does
-  std::string mark;                               // value of FERRY_ATTEMPT for every process of the build, so that all of them can be found and ended
-  std::function<void(std::string_view line)> log; // the build's log, line by line without the newline, as it happens
-  std::function<bool()> stopping;                 // asked at least twice a second; true: end everything and return kCanceled
+  std::string folder;                              // where it will stand for good; does not exist yet, its parent does
+  std::string mark;                                // value of FERRY_ATTEMPT for every process of the build, so that all of them can be found and ended
+  std::function<void(std::string_view line)> log;  // the build's log, line by line without the newline, as it happens
+  std::function<bool()> stopping;                  // asked at least twice a second; true: end everything and return kCanceled
   // The folder of a build context, fetched for the job; "" when the definition has none.
   std::string context;
 };
