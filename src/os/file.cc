@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "os/at.h"
 
 namespace ferry::os {
 
@@ -182,37 +183,80 @@ Result<void> MakeFolders(const std::string& path, unsigned mode) {
 
 namespace {
 
-Result<void> RemoveAt(int parent, const char* name, const std::string& path) {
-  if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT) return {};
-  if (errno != EISDIR && errno != EPERM) return ErrnoError(errno, "remove", path);
-  int fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0 && errno == EACCES) {
-    ::fchmodat(parent, name, 0700, 0);
-    fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  }
-  if (fd < 0) return ErrnoError(errno, "remove", path);
-  DIR* dir = ::fdopendir(fd);
-  bool made_writable = false;
-  while (dirent* entry = ::readdir(dir)) {
-    if (!std::strcmp(entry->d_name, ".") || !std::strcmp(entry->d_name, "..")) continue;
-    std::string child = JoinPath(path, entry->d_name);
-    auto result = RemoveAt(fd, entry->d_name, child);
-    if (!result.ok() && !made_writable) {
-      ::fchmod(fd, 0700);
-      made_writable = true;
-      result = RemoveAt(fd, entry->d_name, child);
+// Removes one thing; what lies too deep for one descriptor a level is moved up first.
+class Removal {
+ public:
+  Result<void> Remove(int parent, const char* name, const std::string& path, unsigned depth = 0) {
+    if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT) return {};
+    if (errno != EISDIR && errno != EPERM) return ErrnoError(errno, "remove", path);
+    if (depth == kDeepest) return MoveUp(parent, name, path);
+    int fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES) {
+      ::fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW);
+      fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
-    if (!result.ok()) {
-      ::closedir(dir);
-      return result;
+    if (fd < 0) return ErrnoError(errno, "remove", path);
+    if (IsMountPoint(fd)) {
+      ::close(fd);
+      return ErrnoError(EBUSY, "remove", path);
+    }
+    if (depth == 0) top_ = fd;
+    DIR* dir = ::fdopendir(fd);
+    Result<void> emptied;
+    do {
+      if (depth == 0) moved_ = false;
+      ::rewinddir(dir);
+      emptied = Empty(dir, path, depth);
+    } while (emptied.ok() && depth == 0 && moved_);
+    ::closedir(dir);
+    if (emptied.ok() && ::unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT) return ErrnoError(errno, "remove", path);
+    return emptied;
+  }
+
+ private:
+  static constexpr unsigned kDeepest = 100;
+
+  Result<void> Empty(DIR* dir, const std::string& path, unsigned depth) {
+    bool made_writable = false;
+    while (dirent* entry = ::readdir(dir)) {
+      if (!std::strcmp(entry->d_name, ".") || !std::strcmp(entry->d_name, "..")) continue;
+      std::string child = JoinPath(path, entry->d_name);
+      auto result = Remove(::dirfd(dir), entry->d_name, child, depth + 1);
+      if (!result.ok() && !made_writable) {
+        ::fchmod(::dirfd(dir), 0700);
+        made_writable = true;
+        result = Remove(::dirfd(dir), entry->d_name, child, depth + 1);
+      }
+      if (!result.ok()) return result;
+    }
+    return {};
+  }
+
+  Result<void> MoveUp(int parent, const char* name, const std::string& path) {
+    ::fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW);
+    ::fchmod(top_, 0700);
+    moved_ = true;
+    for (;;) {
+      if (::renameat(parent, name, top_, StrCat("removed.", ++number_).c_str()) == 0) return {};
+      if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) return ErrnoError(errno, "remove", path);
     }
   }
-  ::closedir(dir);
-  if (::unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT) return ErrnoError(errno, "remove", path);
-  return {};
+
+  int top_ = -1;
+  bool moved_ = false;  // since the top was last listed
+  uint64_t number_ = 0;
+};
+
+}  // namespace
+
+Result<void> RemoveAt(int parent, const char* name, const std::string& path) { return Removal().Remove(parent, name, path); }
+
+bool IsMountPoint(int folder) {
+  struct statx s;
+  return ::statx(folder, "", AT_EMPTY_PATH, 0, &s) == 0 && (s.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-FileType TypeOf(mode_t mode) {
+FileType TypeOfMode(mode_t mode) {
   if (S_ISREG(mode)) return FileType::kFile;
   if (S_ISDIR(mode)) return FileType::kFolder;
   if (S_ISLNK(mode)) return FileType::kLink;
@@ -220,16 +264,17 @@ FileType TypeOf(mode_t mode) {
 }
 
 Stat FromStat(const struct stat& s) {
-  return {TypeOf(s.st_mode),
+  return {TypeOfMode(s.st_mode),
           static_cast<uint64_t>(s.st_size),
           s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
           s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec,
           s.st_ino,
           s.st_dev,
-          s.st_mode & 07777};
+          s.st_mode & 07777,
+          s.st_nlink,
+          s.st_uid,
+          s.st_gid};
 }
-
-}  // namespace
 
 Result<void> RemoveAll(const std::string& path) { return RemoveAt(AT_FDCWD, path.c_str(), path); }
 
@@ -270,7 +315,7 @@ Result<std::vector<DirEntry>> ListFolder(const std::string& path) {
       case DT_LNK: type = FileType::kLink; break;
       case DT_UNKNOWN: {
         struct stat s;
-        if (::fstatat(::dirfd(dir), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0) type = TypeOf(s.st_mode);
+        if (::fstatat(::dirfd(dir), entry->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0) type = TypeOfMode(s.st_mode);
         break;
       }
       default: break;

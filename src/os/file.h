@@ -61,7 +61,7 @@ Result<void> WriteFileAtomic(const std::string& path, std::string_view bytes, un
 
 // With parents. Success when it is there already.
 Result<void> MakeFolders(const std::string& path, unsigned mode = 0755);
-// The folder and all below it; links are not followed. Success when it is not there.
+// The folder and all below it; links are not followed, and what is mounted below is not entered but a failure. Success when it is not there.
 Result<void> RemoveAll(const std::string& path);
 Result<void> RemoveFile(const std::string& path);  // success when it is not there
 Result<void> Rename(const std::string& from, const std::string& to);
@@ -75,6 +75,9 @@ struct Stat {
   uint64_t inode = 0;
   uint64_t device = 0;
   uint32_t mode = 0;  // permission bits
+  uint64_t links = 0;
+  uint32_t owner = 0;
+  uint32_t group = 0;
 };
 Result<Stat> StatPath(const std::string& path, bool follow = true);
 Result<Stat> StatFd(const Fd& fd, std::string_view path = {});

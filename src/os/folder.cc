@@ -4,15 +4,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+
+#include "base/text.h"
+#include "os/at.h"
 
 namespace ferry::os {
 
@@ -26,23 +32,6 @@ struct RawEntry {
   unsigned char type;
   char name[1];
 };
-
-FileType TypeOfMode(mode_t mode) {
-  if (S_ISREG(mode)) return FileType::kFile;
-  if (S_ISDIR(mode)) return FileType::kFolder;
-  if (S_ISLNK(mode)) return FileType::kLink;
-  return FileType::kOther;
-}
-
-Stat FromStat(const struct stat& s) {
-  return {TypeOfMode(s.st_mode),
-          static_cast<uint64_t>(s.st_size),
-          s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
-          s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec,
-          s.st_ino,
-          s.st_dev,
-          s.st_mode & 07777};
-}
 
 Result<Fd> OpenAt(int folder, const char* name, int flags, unsigned mode, const char* doing) {
   int fd;
@@ -62,6 +51,16 @@ Result<Folder> Folder::Open(const std::string& path) {
 Result<Folder> Folder::OpenFolder(const std::string& name) const {
   TRY(Fd fd, OpenAt(fd_.get(), name.empty() ? "." : name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, "open"));
   return Folder(std::move(fd));
+}
+
+Result<Folder> Folder::OpenBelow(std::string_view path) const {
+  TRY(Folder folder, OpenFolder(""));
+  while (!path.empty()) {
+    const size_t slash = path.find('/');
+    TRY(folder, folder.OpenFolder(std::string(path.substr(0, slash))));
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return folder;
 }
 
 Result<void> Folder::List(const std::function<void(const char*, FileType)>& visit) const {
@@ -101,6 +100,21 @@ Result<Stat> Folder::Look(const char* name, bool follow) const {
 
 Result<Stat> Folder::LookAtSelf() const { return StatFd(fd_, "a folder"); }
 
+bool Folder::IsMountPoint() const { return os::IsMountPoint(fd_.get()); }
+
+bool Folder::ChangeTimesTell() const {
+  struct statfs s;
+  return ::fstatfs(fd_.get(), &s) == 0 && (s.f_type == EXT4_SUPER_MAGIC || s.f_type == BTRFS_SUPER_MAGIC);
+}
+
+Result<std::string> Folder::AttributeNames() const {
+  std::string names(64u << 10, '\0');
+  ssize_t n = ::flistxattr(fd_.get(), names.data(), names.size());
+  if (n < 0 && errno != ENOTSUP) return ErrnoError(errno, "list the attributes of", "a folder");
+  names.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  return names;
+}
+
 Result<std::string> Folder::ReadLink(const std::string& name) const {
   std::string out(PATH_MAX, '\0');
   ssize_t n = ::readlinkat(fd_.get(), name.c_str(), out.data(), out.size());
@@ -126,6 +140,13 @@ Result<void> Folder::MakeLink(const std::string& target, const char* name) const
   if (::symlinkat(target.c_str(), fd_.get(), name) < 0) return ErrnoError(errno, "create the link", name);
   return {};
 }
+
+Result<void> Folder::SetMode(const char* name, unsigned mode) const {
+  if (::fchmodat(fd_.get(), name, static_cast<mode_t>(mode), AT_SYMLINK_NOFOLLOW) < 0) return ErrnoError(errno, "set the mode of", name);
+  return {};
+}
+
+Result<void> Folder::Remove(const char* name) const { return RemoveAt(fd_.get(), name, name); }
 
 Result<void> SetMode(const Fd& fd, unsigned mode) {
   if (::fchmod(fd.get(), static_cast<mode_t>(mode)) < 0) return ErrnoError(errno, "set the mode of", "a file");

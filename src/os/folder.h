@@ -21,12 +21,21 @@ class Folder {
   // Follows links.
   static Result<Folder> Open(const std::string& path);
   Result<Folder> OpenFolder(const std::string& name) const;
+  // The same for a path of any depth, with no link in any part of it.
+  Result<Folder> OpenBelow(std::string_view path) const;
   explicit operator bool() const { return static_cast<bool>(fd_); }
 
   // Calls `visit` for each name but "." and "..", unordered. The type costs no further look at the file.
   Result<void> List(const std::function<void(const char* name, FileType type)>& visit) const;
   Result<Stat> Look(const char* name, bool follow = false) const;
   Result<Stat> LookAtSelf() const;
+  // Whether something else is mounted on this folder. False where the kernel does not say.
+  bool IsMountPoint() const;
+  // Whether the ctime of a thing here is known to change with each write and rename. Elsewhere it may not: tmpfs leaves it when bytes are written
+  // through a mapping.
+  bool ChangeTimesTell() const;
+  // The folder's extended attributes, access lists among them, each name with a 0 behind.
+  Result<std::string> AttributeNames() const;
   Result<std::string> ReadLink(const std::string& name) const;
 
   // For reading. Does not follow a link and does not wait for a pipe.
@@ -36,6 +45,10 @@ class Folder {
   Result<Fd> CreateFile(const char* name, unsigned mode) const;
   Result<void> MakeFolder(const char* name, unsigned mode = 0755) const;
   Result<void> MakeLink(const std::string& target, const char* name) const;
+  // Of anything but a link, whatever the process's mask is. Needs no right to read it.
+  Result<void> SetMode(const char* name, unsigned mode) const;
+  // A file, link or special file, or a folder and all below it, as os::RemoveAll does.
+  Result<void> Remove(const char* name) const;
 
  private:
   explicit Folder(Fd fd) : fd_(std::move(fd)) {}

@@ -29,10 +29,9 @@ class Copier {
     tasks_.Push({});
     RunOnThreads(threads, [this](unsigned) {
       FileMaker maker;
-      std::string buffer;
       while (auto task = tasks_.Next()) {
         if (!error_.failed())
-          if (auto done = Do(*task, maker, buffer); !done.ok()) error_.Report(done.error());
+          if (auto done = Do(*task, maker); !done.ok()) error_.Report(done.error());
         tasks_.Done();
       }
     });
@@ -40,11 +39,11 @@ class Copier {
   }
 
  private:
-  Result<void> Do(Task& task, FileMaker& maker, std::string& buffer) {
+  Result<void> Do(Task& task, FileMaker& maker) {
     TRY(os::Folder from, from_.OpenFolder(task.folder));
     TRY(os::Folder to, to_.OpenFolder(task.folder));
     if (task.files.empty()) TRY_VOID(List(task, from, to));
-    for (const std::string& name : task.files) TRY_VOID(CopyFile(from, to, name, maker, buffer));
+    for (const std::string& name : task.files) TRY_VOID(maker.Copy(from, to, name.c_str()));
     return {};
   }
 
@@ -75,13 +74,6 @@ class Copier {
     files.resize(std::min(files.size(), kBatch));
     task.files = std::move(files);
     return {};
-  }
-
-  static Result<void> CopyFile(const os::Folder& from, const os::Folder& to, const std::string& name, FileMaker& maker, std::string& buffer) {
-    TRY(os::Fd source, from.OpenFile(name.c_str()));
-    TRY(os::Stat stat, os::StatFd(source, name));
-    TRY(os::Fd copy, maker.Create(to, name.c_str(), (stat.mode & 0100) != 0));
-    return os::CopyContent(source, copy, stat.size, buffer);
   }
 
   const os::Folder& from_;

@@ -1,4 +1,4 @@
-// How Restore and CopyTree create what they write.
+// How Restore, CopyTree and Recycle create what they write.
 #pragma once
 
 #include <string>
@@ -25,10 +25,18 @@ class FileMaker {
     if (masked == Masked::kYes) TRY_VOID(os::SetMode(file, mode));
     return file;
   }
+  // Creates a file of the same name, content and kind of mode in `to`.
+  Result<void> Copy(const os::Folder& from, const os::Folder& to, const char* name) {
+    TRY(os::Fd source, from.OpenFile(name));
+    TRY(os::Stat stat, os::StatFd(source, name));
+    TRY(os::Fd copy, Create(to, name, (stat.mode & 0100) != 0));
+    return os::CopyContent(source, copy, stat.size, buffer_);
+  }
 
  private:
   enum class Masked { kUnknown, kYes, kNo };
   Masked masked_[2] = {Masked::kUnknown, Masked::kUnknown};
+  std::string buffer_;
 };
 
 // Creates `path` with the folders above it and opens it. kConflict "snapshot.not_empty" when something is in it.

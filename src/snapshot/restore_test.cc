@@ -230,6 +230,17 @@ TEST(Snapshot, Speed) {
     std::printf("[          ] cp -r: %.0f ms\n", cp_watch.Milliseconds());
   }
   EXPECT_EQ(IdOf(other.At("restored0")), first.manifest.Id());
+  other.Write("made", "");
+  const int64_t made_ns = os::StatPath(other.At("made"))->ctime_ns;
+  for (int i = 0; i < 4; ++i) {
+    const bool touched = i == 3;
+    if (touched)
+      for (int k = 0; k < 20; ++k) other.Write(StrCat("copied0/d", k, "/new"), "new");
+    Stopwatch watch;
+    auto recycled = Recycle(folder.path(), other.At("copied0"), made_ns).value();
+    std::printf("[          ] recycle%s: %.1f ms, %zu replaced\n", touched ? ", with a new file in each folder" : "", watch.Milliseconds(), recycled.replaced);
+    EXPECT_EQ(recycled.removed, touched ? 20u : 0u);
+  }
   EXPECT_EQ(IdOf(other.At("copied0")), first.manifest.Id());
 }
 

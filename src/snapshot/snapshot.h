@@ -107,6 +107,19 @@ Result<void> Restore(const Manifest& manifest, const std::string& folder, const 
 // links are copied as they are, special files and modification times are not. 0 threads: one per core. A failure leaves a part behind.
 Result<void> CopyTree(const std::string& from, const std::string& to, unsigned threads = 0);
 
+struct Recycled {
+  size_t replaced = 0;  // files and links that were copied anew
+  size_t removed = 0;   // things that `cached` does not have; a folder with all below it is one
+};
+
+// Makes `used`, a copy of `cached` that somebody else has had, equal to it again. `made_ns`: the ctime of a file that was created in the same
+// file system after the copy was whole and before anybody else could touch it. A file stays when its ctime is older and it looks like the cached one;
+// where a folder may have been moved, and on file systems whose ctime misses changes, also its bytes are compared. Nothing outside `used` is
+// touched: links are not followed, and a mount below is kConflict "snapshot.mounted". kConflict "snapshot.not_ours" when `used` itself got another owner. 0
+// threads: one per core. A failure leaves it neither as it was nor equal. REQUIRES: `used` is the same folder (os::Stat::inode) as when made_ns was taken,
+// nobody has anything in it open any more, and the clock has not been set back since.
+Result<Recycled> Recycle(const std::string& cached, const std::string& used, int64_t made_ns, unsigned threads = 0);
+
 // Git facts of a folder under Azure's and MLflow's property names (azureml.git.*, mlflow.source.git.*); empty when the folder is in no
 // repository or git is not there. Environment overrides AZUREML_GIT_* win. Credentials in the repository address are removed.
 std::map<std::string, std::string> GitFacts(const std::string& folder);
