@@ -105,7 +105,7 @@ TEST(Args, HelpAtEveryLevel) {
   EXPECT_TRUE(Parsed("run show --help").help);
   std::string top = HelpText(Commands(), Arguments());
   EXPECT_NE(top.find("Usage: ferry COMMAND [OPTIONS]\n"), std::string::npos);
-  EXPECT_NE(top.find("\n  run         Submit runs and look after them\n"), std::string::npos) << top;
+  EXPECT_NE(top.find("\n  run          Submit runs and look after them\n"), std::string::npos) << top;
   EXPECT_EQ(HelpText(Commands(), Parsed("user")),
             "Usage: ferry user COMMAND [OPTIONS]\n"
             "\n"

@@ -141,11 +141,74 @@ std::vector<Command> RunCommands() {
       {.path = "run restore", .summary = "Put an archived run back into lists", .options = {Run()}, .positionals = {RunWord()}, .handler = RestoreRun},
       {.path = "run evict", .summary = "Take a run off its node, to be tried again", .options = {Run()}, .positionals = {RunWord()}, .handler = EvictRun},
       {.path = "run rerun",
-       .summary = "Submit a run again",
-       .options = {Run()},
-       .positionals = {{.name = "RUN", .help = "the run's id", .fills = "run"}},
+       .summary = "Submit a run again as it was, and follow it",
+       .options = {Run(),
+                   IgnoredExperiment(),
+                   {.name = "async", .help = "print the run's id and return at once"},
+                   {.name = "run-id", .value = "ID", .help = "the new run's id; the same again is the same run"}},
+       .positionals = {RunWord()},
        .handler = RerunRun,
-       .hidden = true},
+       .detail = "The same script, arguments and source directory, in an environment with the very versions that the first one had."},
+  };
+}
+
+std::vector<Command> EnvironmentCommands() {
+  const Option name = {.name = "name", .letter = 'n', .value = "NAME", .help = "its name; NAME@VERSION names a version, too", .required = true};
+  const Option version = {.name = "version", .letter = 'v', .value = "VERSION", .help = "a number, or latest"};
+  const Option overwrite = {.name = "overwrite", .help = "replace files that are there"};
+  auto folder = [](const char* help) { return Option{.name = "directory", .letter = 'd', .value = "FOLDER", .help = help, .required = true}; };
+  return {
+      {.path = "environment scaffold",
+       .summary = "Write the files of a new environment, to be edited and registered",
+       .reach = Reach::kOutput,
+       .options = {{.name = "name", .letter = 'n', .value = "NAME", .help = "its name", .required = true}, folder("where to"), overwrite},
+       .handler = ScaffoldEnvironment},
+      {.path = "environment register",
+       .summary = "Register the environment of a folder",
+       .reach = Reach::kWorkspace,
+       .options = {folder("the folder with azureml_environment.json"),
+                   {.name = "name", .letter = 'n', .value = "NAME", .help = "register it under this name instead"},
+                   {.name = "description", .value = "TEXT", .help = "what it is for"},
+                   {.name = "tag", .value = "KEY=VALUE", .help = "a tag; repeatable", .alias = "tags", .repeatable = true}},
+       .handler = RegisterEnvironment,
+       .detail = "The version goes up when the definition differs from the latest one. Order, comments and white space make no difference."},
+      {.path = "environment download",
+       .summary = "Write the files of an environment into a folder",
+       .reach = Reach::kWorkspace,
+       .options = {name, version, folder("where to"), overwrite},
+       .handler = DownloadEnvironment,
+       .detail = "With `environment register -n` this clones an environment under a new name."},
+      {.path = "environment list",
+       .summary = "List environments",
+       .reach = Reach::kWorkspace,
+       .options = {{.name = "curated", .help = "those that Ferry brings along, with Azure's names that stand for them"}},
+       .handler = ListEnvironments},
+      {.path = "environment show", .summary = "Show an environment", .reach = Reach::kWorkspace, .options = {name, version}, .handler = ShowEnvironment},
+      {.path = "environment build",
+       .summary = "Build an environment on this machine's target, and follow the build",
+       .reach = Reach::kWorkspace,
+       .options = {name, version},
+       .handler = BuildEnvironment,
+       .detail = "A run that does nothing but need it. The exit status is that of an attached submission."},
+      {.path = "environment delete",
+       .summary = "Take an environment, or one version of it, out of the registry",
+       .reach = Reach::kWorkspace,
+       .options = {name, {.name = "version", .letter = 'v', .value = "VERSION", .help = "a number, or latest; without it all versions"}},
+       .handler = DeleteEnvironment,
+       .detail = "Runs keep what they were given. The number of a deleted version does not come again."},
+      {.path = "environment diff",
+       .summary = "Show how two environments differ",
+       .reach = Reach::kWorkspace,
+       .positionals = {{.name = "A", .help = "NAME, NAME@VERSION or a run's id", .required = true}, {.name = "B", .help = "the same", .required = true}},
+       .handler = DiffEnvironments,
+       .detail = "Compares the definitions and, where both were built, the exact packages."},
+      {.path = "environment prune",
+       .summary = "Drop kept builds that nobody has used for long",
+       .options = {{.name = "dry-run", .help = "only say which"},
+                   {.name = "older-than", .value = "DAYS", .help = "those not used for so many days", .number = true},
+                   {.name = "keep-bytes", .value = "N", .help = "the least recently used, until the rest has so many bytes", .number = true}},
+       .handler = PruneEnvironments,
+       .detail = "Only the server's copies: one that is needed again is built again. A build that a run waits for is never dropped."},
   };
 }
 
@@ -246,11 +309,12 @@ CommandTable MakeTable() {
       {"workspace", "Workspaces: experiments under one name"},
       {"folder", "Folders with scripts, attached to a workspace"},
       {"runconfig", "Run configurations: what to run, where, and with what"},
+      {"environment", "Environments: what scripts need, under names and versions"},
       {"user", "Who may use the server"},
       {"token", "Tokens of users"},
       {"node", "Machines that run agents"},
   };
-  for (auto* part : {RunCommands, ConfigurationCommands, AdminCommands, ProgramCommands})
+  for (auto* part : {RunCommands, ConfigurationCommands, EnvironmentCommands, AdminCommands, ProgramCommands})
     for (Command& command : part()) table.commands.push_back(std::move(command));
   return table;
 }

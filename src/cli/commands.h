@@ -48,6 +48,16 @@ Result<int> AttachFolder(Context& context);
 // configuration_commands.cc
 Result<int> ValidateConfiguration(Context& context);
 Result<int> ShowConfiguration(Context& context);
+// environments.cc
+Result<int> ScaffoldEnvironment(Context& context);
+Result<int> RegisterEnvironment(Context& context);
+Result<int> DownloadEnvironment(Context& context);
+Result<int> ListEnvironments(Context& context);
+Result<int> ShowEnvironment(Context& context);
+Result<int> BuildEnvironment(Context& context);
+Result<int> DeleteEnvironment(Context& context);
+Result<int> DiffEnvironments(Context& context);
+Result<int> PruneEnvironments(Context& context);
 // program.cc
 Result<int> ShowVersion(Context& context);
 Result<int> PrintCompletion(Context& context);

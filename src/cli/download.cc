@@ -160,6 +160,9 @@ Result<int> RestoreSnapshot(Context& context) {
   TRY(Session * session, context.Server());
   TRY(Json view, session->Get(ApiPath({"runs", run})));
   const Json* spec = view.Find("spec");
+  if (spec && !spec->GetBool("keep_snapshot", true))
+    return MakeError(Code::kNotFound, "snapshot.not_kept",
+                     StrCat("run '", run, "' was submitted with snapshotProject false: its source directory is not kept"));
   auto id = Digest::FromHex(spec ? spec->GetString("snapshot") : "");
   if (!id) return MakeError(Code::kNotFound, "snapshot.none", StrCat("run '", run, "' was submitted without a source directory"));
   http::Call call;

@@ -19,6 +19,7 @@ using Steady = std::chrono::steady_clock;
 // How long a server that cannot be reached is waited for.
 constexpr milliseconds kPatience{120000};
 constexpr size_t kShownFiles = 20;
+constexpr const char* kBuildLog = "azureml-logs/20_image_build_log.txt";
 
 bool HasEnded(const Json& view) {
   auto status = model::StatusFromName(view.GetString("status"));
@@ -28,9 +29,10 @@ bool HasEnded(const Json& view) {
 // Shows one run. The status line is also moved on by a ticking thread, so all of it is under one lock.
 class Watcher {
  public:
-  Watcher(Context& context, Interrupt& interrupt)
+  Watcher(Context& context, Interrupt& interrupt, bool build_is_output)
       : context_(context),
         interrupt_(interrupt),
+        build_is_output_(build_is_output),
         to_err_(!context.ForPeople() || context.arguments.Has("query")),
         line_(context.streams.err_terminal, context.streams.err) {
     if (context.streams.err_terminal.rewrites && !context.quiet())
@@ -81,6 +83,8 @@ class Watcher {
   void TakeStatus(Json view) {
     int64_t before = view_.is_null() ? 0 : view_.GetInt("attempt");
     view_ = std::move(view);
+    if (const Json* environment = view_.Find("environment"); before == 0 && environment && !environment->GetString("note").empty())
+      Say(OneLine(environment->GetString("note")));
     if (before > 0 && view_.GetInt("attempt") > before) {
       std::string why;
       if (const Json* attempts = view_.Find("attempts"); attempts && attempts->is_array() && attempts->as_array().size() >= static_cast<size_t>(before)) {
@@ -106,9 +110,12 @@ class Watcher {
     if (offset < printed && next - offset == bytes.size()) bytes.remove_prefix(printed - offset);
     printed = next;
     line_.Clear();
-    printing_ = true;
+    const bool aside = data.GetString("stream") == kBuildLog && !build_is_output_;
+    if (aside && context_.quiet()) return;
+    // The status line goes on below a build.
+    if (!aside) printing_ = true;
     open_line_ = bytes.back() != '\n';
-    (to_err_ ? context_.streams.err : context_.streams.out)(bytes);
+    (to_err_ || aside ? context_.streams.err : context_.streams.out)(bytes);
   }
 
   // The status line is for the time before there is output: it would stand in the way of it.
@@ -146,6 +153,7 @@ class Watcher {
 
   Context& context_;
   Interrupt& interrupt_;
+  const bool build_is_output_;
   const bool to_err_;
   std::mutex mutex_;
   StatusLine line_;
@@ -216,9 +224,9 @@ Json SecondsBetween(const Json& view, std::string_view from, std::string_view to
   return static_cast<double>(std::max<int64_t>(0, ((end ? *end : Now()) - *begin).count())) / 1e6;
 }
 
-Result<int> Follow(Context& context, Session& session, const std::string& run, Interrupt& interrupt) {
+Result<int> Follow(Context& context, Session& session, const std::string& run, Interrupt& interrupt, bool build_is_output) {
   const std::string path = ApiPath({"runs", run, "events"});
-  Watcher watcher(context, interrupt);
+  Watcher watcher(context, interrupt, build_is_output);
   auto detached = [&]() -> int {
     watcher.Finish();
     if (!context.quiet())

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/follow.h"
+#include "cli/interrupt.h"
 #include "cli/width.h"
 
 namespace ferry::cli {
@@ -99,12 +100,29 @@ std::string Details(const Json& view, bool colour) {
     AddLine(out, "runs", OneLine(Join(words, " ")));
     AddLine(out, "snapshot", spec->GetString("snapshot"));
   }
+  if (const Json* environment = view.Find("environment")) {
+    std::string text = StrCat(environment->GetString("name"), " version ", environment->GetString("version"));
+    if (environment->GetBool("locked")) text += ", with exact versions";
+    if (std::string how = environment->GetString("how"); !how.empty()) text += StrCat(" (", how, ")");
+    AddLine(out, "environment", OneLine(text));
+    AddLine(out, "note", OneLine(environment->GetString("note")));
+  }
   AddLine(out, "tags", Shown(view, "tags"));
   AddLine(out, "properties", Shown(view, "properties"));
+  int preparation = 0;
   if (const Json* stages = view.Find("stages"); stages && stages->is_array())
     for (const Json& stage : stages->as_array()) {
       Json seconds = SecondsBetween(stage, "start", "end");
       AddLine(out, StrCat("  ", stage.GetString("name")), seconds.is_null() ? std::string("-") : RenderCell(seconds, Style::kDuration, {}));
+      // The parts of this attempt's preparation.
+      if (stage.GetString("name") != "Preparing") continue;
+      ++preparation;
+      const Json* clocks = view.Find("clocks");
+      for (const Json& clock : clocks && clocks->is_array() ? clocks->as_array() : Json::Array{}) {
+        if (clock.GetInt("attempt") != preparation) continue;
+        Json took = SecondsBetween(clock, "start", "end");
+        AddLine(out, StrCat("    ", clock.GetString("name")), took.is_null() ? std::string("-") : RenderCell(took, Style::kDuration, {}));
+      }
     }
   return out;
 }
@@ -222,7 +240,22 @@ Result<int> ExplainRun(Context& context) {
   return 0;
 }
 
-Result<int> RerunRun(Context&) { return MakeError(Code::kInvalid, "run.rerun", "rerun is not supported yet"); }
+Result<int> RerunRun(Context& context) {
+  TRY(Session * session, context.Server());
+  Json request = Json::MakeObject();
+  request.SetIf("id", context.arguments.Get("run-id"));
+  TRY(Json answer, session->Send("POST", RunPath(context, "rerun"), request));
+  const std::string id = answer.GetString("id");
+  if (context.arguments.Has("async")) {
+    if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
+    context.streams.out(StrCat(id, "\n"));
+    return 0;
+  }
+  context.Note(StrCat("run ", id));
+  Interrupt interrupt;
+  session->set_stop(interrupt.token());
+  return Follow(context, *session, id, interrupt);
+}
 
 Result<int> ShowMetrics(Context& context) {
   static const Columns summary = {{"METRIC", "name"},

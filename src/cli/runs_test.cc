@@ -69,8 +69,6 @@ TEST_F(Runs, ShowAndErrors) {
   server_.run_view = Json::MakeObject();
   EXPECT_EQ(Run({"run", "show", "r1"}), 5);
   EXPECT_EQ(err(), "ferry: there is nothing at /api/v1/runs/r1\n  list runs with: ferry run list\n");
-  EXPECT_EQ(Run({"run", "rerun", "r1"}), 2);
-  EXPECT_EQ(err(), "ferry: rerun is not supported yet\n");
 }
 
 TEST_F(Runs, UpdateSendsOnlyWhatChanges) {

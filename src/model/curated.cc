@@ -25,7 +25,7 @@ const std::vector<Row>& Rows() {
        1,
        "scikit-learn with NumPy, SciPy, pandas and Matplotlib",
        "python=3.11",
-       {"azureml-defaults", "scikit-learn==1.7.2", "numpy==2.3.5", "scipy==1.16.3", "pandas==2.3.3", "joblib==1.5.2", "matplotlib==3.10.7"}},
+       {"azureml-defaults", "scikit-learn==1.8.0", "numpy==2.3.5", "scipy==1.16.3", "pandas==2.3.3", "joblib==1.5.3", "matplotlib==3.10.8"}},
       {"AzureML-TensorFlow-CPU", 1, "TensorFlow without GPU support", "python=3.11", {"azureml-defaults", "tensorflow-cpu==2.20.0", "numpy==2.3.5"}},
   };
   return rows;
