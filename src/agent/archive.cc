@@ -52,12 +52,15 @@ class PackWriter {
     if (!raw_.empty()) blob::AppendRecord(packed_, HashBytes(raw_), raw_);
     raw_.clear();
     TRY_VOID(os::WriteAll(fd_, packed_));
+    hash_.Update(packed_);
     packed_.clear();
     return {};
   }
+  Digest Finish() { return hash_.Finish(); }
 
  private:
   const os::Fd& fd_;
+  Sha256 hash_;
   std::string packed_;
   std::string raw_;
 };
@@ -73,7 +76,7 @@ Ready Moved(Ready ready, const std::string& before, const std::string& after) {
   return ready;
 }
 
-Result<void> WriteArchive(const Ready& ready, const std::string& file) {
+Result<Digest> WriteArchive(const Ready& ready, const std::string& file) {
   TRY(snapshot::ScanResult scan, snapshot::Scan({.folder = ready.folder, .cache_file = "", .threads = 1, .everything = true}));
   std::map<std::string, std::string> links;
   FindLinks(ready.folder, "", links);
@@ -96,7 +99,8 @@ Result<void> WriteArchive(const Ready& ready, const std::string& file) {
       at += bytes.size();
     }
   }
-  return out.Flush();
+  TRY_VOID(out.Flush());
+  return out.Finish();
 }
 
 ArchiveReader::ArchiveReader(std::string folder)

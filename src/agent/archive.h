@@ -15,8 +15,8 @@
 
 namespace ferry::agent {
 
-// Writes what ready.folder holds, all but the marks that the cache keeps there.
-Result<void> WriteArchive(const environment::Ready& ready, const std::string& file);
+// Writes what ready.folder holds, all but the marks that the cache keeps there. Returns the file's digest.
+Result<Digest> WriteArchive(const environment::Ready& ready, const std::string& file);
 
 // Unpacks an archive from any cut of its bytes into a folder that does not exist yet.
 class ArchiveReader {

@@ -39,8 +39,10 @@ class ArchiveTest : public testing::Test {
 };
 
 TEST_F(ArchiveTest, GoesThereAndBack) {
-  ASSERT_TRUE(WriteArchive(ready_, home_ + "/file").ok());
+  auto digest = WriteArchive(ready_, home_ + "/file");
+  ASSERT_TRUE(digest.ok());
   std::string bytes = *os::ReadFile(home_ + "/file");
+  EXPECT_EQ(*digest, HashBytes(bytes));
   EXPECT_LT(bytes.size(), 1u << 20) << "it is compressed";
   for (size_t piece : {1000u, 1u << 20}) {
     std::string to = StrCat(home_, "/there", piece);

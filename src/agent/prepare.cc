@@ -10,7 +10,7 @@
 #include "environment/choose.h"
 #include "environment/conda/conda_builder.h"
 #include "environment/existing/inspect.h"
-#include "environment/image/image_builder.h"
+#include "environment/image/builder.h"
 #include "environment/image/run.h"
 #include "environment/interpreter.h"
 #include "environment/venv/venv_builder.h"
@@ -475,9 +475,8 @@ void Preparer::Publish(const std::string& key, const environment::Ready& ready, 
     Json note = Json::MakeObject({{"lock", model::ToJson(ready.lock)}, {"seconds", static_cast<double>(took.count()) / 1e6}, {"path", ready.folder}});
     if (ready.image.empty()) {
       os::YieldToOthers();
-      TRY_VOID(WriteArchive(ready, file));
+      TRY(Digest digest, WriteArchive(ready, file));
       TRY(os::Stat stat, os::StatPath(file));
-      TRY(Digest digest, os::HashFile(file));
       transfer::Link link = transfer::LinkOver(client, "/api/v1/agent/blobs");
       TRY_VOID(transfer::Upload(link, {{digest, stat.size, file, "environment"}}, {}));
       note.Set("archive", digest.Hex());

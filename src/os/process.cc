@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -192,6 +193,10 @@ Result<bool> ForkDetached() {
   ::signal(SIGCHLD, SIG_DFL);
   return true;
 }
+
+void YieldToOthers() { (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10); }
+unsigned UserId() { return ::getuid(); }
+unsigned GroupId() { return ::getgid(); }
 
 void IgnoreChildren() { ::signal(SIGCHLD, SIG_IGN); }
 

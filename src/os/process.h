@@ -58,6 +58,10 @@ Result<bool> ForkDetached();
 void IgnoreChildren();
 // Points stdin, stdout and stderr at /dev/null.
 void SilenceStandardStreams();
+// The calling thread gets what processor time the others leave.
+void YieldToOthers();
+unsigned UserId();
+unsigned GroupId();
 // Ends this process at once, without destructors.
 [[noreturn]] void ProcessExit(int status);
 // The two ends of a pipe: read, write.
