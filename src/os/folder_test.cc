@@ -68,6 +68,44 @@ TEST_F(FolderTest, LinksAreNotFollowed) {
   EXPECT_TRUE(folder_.OpenFolder("").ok());
 }
 
+TEST_F(FolderTest, NoPartOfAPathBelowIsALink) {
+  ASSERT_TRUE(MakeFolders(JoinPath(path_, "a/b/c")).ok());
+  ASSERT_TRUE(folder_.MakeLink("a", "link").ok());
+  EXPECT_TRUE(folder_.OpenFolder("link/b").ok());
+  EXPECT_TRUE(folder_.OpenBelow("a/b/c").ok());
+  EXPECT_TRUE(folder_.OpenBelow("").ok());
+  EXPECT_FALSE(folder_.OpenBelow("link/b").ok());
+  EXPECT_FALSE(folder_.OpenBelow("a/b/c/d").ok());
+}
+
+TEST_F(FolderTest, RemovesWhateverItIs) {
+  ASSERT_TRUE(MakeFolders(JoinPath(path_, "a/b/c")).ok());
+  ASSERT_TRUE(MakeFolders(JoinPath(path_, "kept/within")).ok());
+  ASSERT_TRUE(folder_.MakeLink("../kept", "a/link").ok());
+  ASSERT_TRUE(folder_.MakeLink("kept", "link").ok());
+  ASSERT_TRUE(folder_.CreateFile("file", 0644).ok());
+  ASSERT_TRUE(folder_.SetMode("a", 0).ok());
+  EXPECT_FALSE(folder_.SetMode("link", 0).ok());
+  for (const char* name : {"a", "link", "file", "nothing"}) EXPECT_TRUE(folder_.Remove(name).ok()) << name;
+  ASSERT_EQ(ListFolder(path_)->size(), 1u);
+  EXPECT_TRUE(Exists(JoinPath(path_, "kept/within")));
+}
+
+TEST_F(FolderTest, RemovesTreesOfAnyDepth) {
+  // Names as they are given to what is moved up, some of them taken.
+  ASSERT_TRUE(MakeFolders(JoinPath(path_, "deep/removed.2/within")).ok());
+  ASSERT_TRUE(WriteFile(JoinPath(path_, "deep/removed.1"), "x").ok());
+  auto at = folder_.OpenFolder("deep");
+  for (int i = 0; i < 450; ++i) {
+    ASSERT_TRUE(at->MakeFolder("removed.3").ok());
+    ASSERT_TRUE(at->MakeFolder("beside").ok());
+    at = at->OpenFolder("removed.3");
+    ASSERT_TRUE(at.ok());
+  }
+  ASSERT_TRUE(RemoveAll(JoinPath(path_, "deep")).ok());
+  EXPECT_TRUE(ListFolder(path_)->empty());
+}
+
 TEST_F(FolderTest, CopiesContentOfAnySize) {
   std::string buffer;
   for (size_t size : {0u, 1u, 262144u, 262145u, 1u << 20, (1u << 20) + 1, 3'000'000u}) {
