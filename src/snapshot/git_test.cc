@@ -17,7 +17,6 @@ class Git : public testing::Test {
     for (const char* name : {"AZUREML_GIT_REPOSITORY_URI", "AZUREML_GIT_BRANCH", "AZUREML_GIT_COMMIT", "AZUREML_GIT_DIRTY", "AZUREML_GIT_BUILD_ID",
                              "AZUREML_GIT_BUILD_URI", "GIT_DIR"})
       ::unsetenv(name);
-    if (!os::RunAndCapture({"git", "--version"}, folder_.path(), std::chrono::seconds(10)).ok()) GTEST_SKIP() << "no git here";
   }
   std::string Run(std::vector<std::string> argv, const std::string& folder) {
     std::vector<std::string> all = {"git", "-c", "user.name=Test", "-c", "user.email=test@example.org"};
