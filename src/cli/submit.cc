@@ -161,7 +161,7 @@ class Submission {
   }
 
   Result<Json> Try(Session& session) {
-    if (!context_folder_.empty()) TRY_VOID(UploadSnapshot(session, context_folder_, context_scan_.manifest, [](const UploadProgress&) {}));
+    if (!context_folder_.empty()) TRY_VOID(UploadSnapshot(session, context_folder_, context_scan_.manifest, [](const transfer::UploadProgress&) {}));
     // Most snapshots are there already: the run is sent first, and the content only when it is asked for.
     auto answer = session.Send("POST", "/api/v1/runs", request_);
     if (answer.ok() || answer.error().slug != "snapshot.not_found" || !request_.Find("snapshot")) return answer;

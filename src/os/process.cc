@@ -195,8 +195,6 @@ Result<bool> ForkDetached() {
 }
 
 void YieldToOthers() { (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10); }
-unsigned UserId() { return ::getuid(); }
-unsigned GroupId() { return ::getgid(); }
 
 void IgnoreChildren() { ::signal(SIGCHLD, SIG_IGN); }
 

@@ -60,8 +60,6 @@ void IgnoreChildren();
 void SilenceStandardStreams();
 // The calling thread gets what processor time the others leave.
 void YieldToOthers();
-unsigned UserId();
-unsigned GroupId();
 // Ends this process at once, without destructors.
 [[noreturn]] void ProcessExit(int status);
 // The two ends of a pipe: read, write.
