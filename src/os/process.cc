@@ -322,6 +322,10 @@ std::string UserName() {
   return StrCat("uid", ::getuid());
 }
 
+unsigned UserId() { return ::geteuid(); }
+
+unsigned GroupId() { return ::getegid(); }
+
 std::string HomeFolder() {
   if (auto home = GetEnv("HOME"); home && !home->empty()) return *home;
   return "/";

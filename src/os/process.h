@@ -89,6 +89,8 @@ std::optional<std::string> FindProgram(const std::string& name, const std::strin
 std::string ExecutablePath();  // of this process
 std::string HostName();
 std::string UserName();
+unsigned UserId();  // the effective ones
+unsigned GroupId();
 std::string HomeFolder();
 unsigned CoreCount();
 uint64_t TotalMemory();
