@@ -61,16 +61,23 @@ class Building {
     TRY_VOID(os::MakeFolders(job_.folder, 0700));
     TRY_VOID(os::MakeFolders(scratch_, 0700));
     TRY(LayerPlan layer, PlanLayer(job_.definition));
-    notes_ = layer.notes;
-    for (const std::string& note : notes_) job_.log(StrCat("ferry: ", note));
+    for (const std::string& note : layer.notes) Note(note);
+    // What is known of an image lasts as long as the image, which may be longer than the environment's folder.
+    std::string notes = StrCat(settings_.cache, "/", mark_, ".notes");
     TRY(std::string id, ImageId(engine_, name_));
     if (!id.empty()) {
       job_.log(StrCat("ferry: image ", name_, " is here already"));
+      auto kept = ParseJson(os::ReadFile(notes, 1u << 20).ValueOr("[]"));
+      for (const Json& note : kept.ok() && kept->is_array() ? kept->as_array() : Json::Array())
+        if (note.is_string()) Note(note.as_string());
     } else {
       TRY_VOID(WriteAuth());
+      size_t before = notes_.size();
       auto made = docker.base_image.empty() ? FromDockerfile(layer) : FromImage(layer);
-      (void)os::RemoveAll(auth_);
+      if (!auth_.empty()) (void)os::RemoveAll(auth_);
+      auth_.clear();
       if (!made.ok()) return made.error();
+      TRY_VOID(os::WriteFile(notes, Json(std::vector<std::string>(notes_.begin() + static_cast<std::ptrdiff_t>(before), notes_.end())).Dump()));
       TRY(id, ImageId(engine_, name_));
       if (id.empty()) return MakeError(Code::kInternal, "image.lost", StrCat("image ", name_, " was built and is not there"));
     }
@@ -86,6 +93,11 @@ class Building {
   }
 
  private:
+  void Note(std::string note) {
+    job_.log(StrCat("ferry: ", note));
+    notes_.push_back(std::move(note));
+  }
+
   Result<void> WriteAuth() {
     const model::DockerSection& docker = job_.definition.docker;
     if (docker.registry_username.empty() && docker.registry_password.empty()) return {};
@@ -110,9 +122,8 @@ class Building {
       if (last_.size() > kKeptLines) last_.erase(last_.begin());
     };
     auto ended = os::RunWatched(command);
-    if (!ended.ok()) {
-      return ended.error();
-    }
+    if (!ended.ok() && ended.error().code == Code::kCanceled) return MakeError(Code::kCanceled, "environment.stopped", "the build was stopped");
+    if (!ended.ok()) return ended.error();
     return ended->signal ? 128 + ended->signal : ended->code;
   }
 
@@ -121,7 +132,7 @@ class Building {
     if (auto alias = Alias(settings_.image_aliases, image)) return Stand(image, *alias, "by the setting image-aliases");
     TRY(std::string id, ImageId(engine_, image));
     if (!id.empty()) {
-      notes_.push_back(StrCat("base image '", image, "' is ", id));
+      Note(StrCat("base image '", image, "' is ", id));
       return image;
     }
     std::string full = FullName(image);
@@ -129,7 +140,7 @@ class Building {
     TRY(int status, Run(PullCommand(engine_, full, auth_)));
     if (status == 0) {
       TRY(id, ImageId(engine_, full));
-      notes_.push_back(StrCat("base image '", image, "' is ", id));
+      Note(StrCat("base image '", image, "' is ", id));
       return full;
     }
     std::string why = PullError();
@@ -156,8 +167,7 @@ class Building {
       }
     }
     TRY(std::string id, ImageId(engine_, other));
-    notes_.push_back(StrCat(said, " (", id, ") stands for image '", image, "', ", why));
-    job_.log(StrCat("ferry: ", notes_.back()));
+    Note(StrCat(said, " (", id, ") stands for image '", image, "', ", why));
     return other;
   }
 
@@ -207,13 +217,13 @@ class Building {
     }
     std::string path = os::JoinPath(job_.folder, "Dockerfile");
     TRY_VOID(os::WriteFile(path, ReplaceBaseImages(text, bases)));
-    std::string tag = layer.empty() ? name_ : StrCat(name_, "-base");
+    std::string tag = layer.empty() ? name_ : BaseName(name_);
     TRY(int status, Run(BuildCommand(engine_, {tag, path, context, auth_, mark_, true})));
     if (status != 0) return ExplainBuild(ReplaceBaseImages(text, bases), file, last_, status);
     if (layer.empty()) return {};
     auto added = AddLayer(layer, tag);
-    // What it stands on needs no name of its own.
-    (void)os::RunProgram(UntagCommand(engine_, tag), std::chrono::minutes(1));
+    // Under its name it would be kept for good; without it, it is a cache that the engine may drop.
+    if (!added.ok()) (void)os::RunProgram(UntagCommand(engine_, tag), std::chrono::minutes(1));
     return added;
   }
 
@@ -300,8 +310,7 @@ class Building {
     if (layered || (job_.definition.user_managed && !wanted.empty()))
       return MakeError(Code::kInvalid, "interpreter.not_found", StrCat("the interpreter '", pythons[0], "' is not in the image or is no working Python"),
                        "python.interpreterPath");
-    notes_.push_back("the image has no Python");
-    job_.log("ferry: the image has no Python");
+    Note("the image has no Python");
     return ready;
   }
 

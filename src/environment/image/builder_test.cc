@@ -84,6 +84,7 @@ TEST_F(ImageBuilding, BaseImageWithItsOwnPython) {
   auto again = Build(definition);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->image, ready->image);
+  EXPECT_EQ(again->lock, ready->lock);
   EXPECT_NE(log_.find("is here already"), std::string::npos);
 }
 
@@ -102,9 +103,6 @@ TEST_F(ImageBuilding, PipLayerAndItsLock) {
   EXPECT_EQ(InImage(*ready, {"python", "-c", "import six; print(six.__version__)"}), "1.16.0\n");
   // Nothing of how the node reaches its index is in the image.
   EXPECT_EQ(InImage(*ready, {"sh", "-c", "ls /ferry 2>/dev/null; env | grep PIP_ || true"}), "");
-  // The name that the image stood on while it was built is gone.
-  EXPECT_EQ(*ImageId(engine_, ImageName(model::BuildKey(definition)) + "-base"), "");
-
   // From its lock alone.
   model::Environment locked = definition;
   locked.conda.pip = {"six"};
@@ -112,6 +110,13 @@ TEST_F(ImageBuilding, PipLayerAndItsLock) {
   auto again = Build(locked);
   ASSERT_TRUE(again.ok()) << again.error().message << "\n" << log_;
   EXPECT_EQ(Package(*again, "six")->version, "1.16.0");
+
+  std::string name = ImageName(model::BuildKey(definition));
+  EXPECT_NE(*ImageId(engine_, BaseName(name)), "");
+  ASSERT_TRUE(RemoveImage(engine_, name).ok());
+  EXPECT_EQ(*ImageId(engine_, name), "");
+  EXPECT_EQ(*ImageId(engine_, BaseName(name)), "");
+  EXPECT_TRUE(RemoveImage(engine_, name).ok());
 }
 
 TEST_F(ImageBuilding, PipIsLentToAnImageWithoutIt) {

@@ -144,12 +144,16 @@ void RemoveRemains(const Engine& engine, const std::string& mark, const std::str
   (void)os::RemoveAll(scratch);
 }
 
+std::string BaseName(const std::string& name) { return StrCat(name, "-base"); }
+
 Result<void> RemoveImage(const Engine& engine, const std::string& name) {
-  TRY(std::string id, ImageId(engine, name));
-  if (id.empty()) return {};
-  auto removed = os::RunProgram({engine.program, "rmi", name}, kPatience);
-  if (removed.ok()) return {};
-  return MakeError(Code::kConflict, "engine.image_in_use", StrCat("image ", name, " cannot be removed: ", removed.error().message));
+  for (const std::string& one : {name, BaseName(name)}) {
+    TRY(std::string id, ImageId(engine, one));
+    if (id.empty()) continue;
+    if (auto removed = os::RunProgram({engine.program, "rmi", one}, kPatience); !removed.ok())
+      return MakeError(Code::kConflict, "engine.image_in_use", StrCat("image ", one, " cannot be removed: ", removed.error().message));
+  }
+  return {};
 }
 
 std::string AuthFile(const std::string& address, const std::string& username, const std::string& password) {

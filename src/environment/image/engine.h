@@ -46,7 +46,9 @@ Result<std::string> ImageId(const Engine& engine, const std::string& name);
 // Ends and removes what a build with this mark began and, being killed, left running: podman's RUN processes and containers outlive it. Removes
 // `scratch`, too. Idempotent; what cannot be removed stays.
 void RemoveRemains(const Engine& engine, const std::string& mark, const std::string& scratch);
-// Removes an image that Ferry made. One that is not there is success; one in use is kConflict.
+// The name of what the Python layer of an image stands on, where Ferry built that, too.
+std::string BaseName(const std::string& name);
+// Removes an image that Ferry made, and what it stands on. One that is not there is success; one in use is kConflict "engine.image_in_use".
 Result<void> RemoveImage(const Engine& engine, const std::string& name);
 
 // The content of a registry configuration file with one login.

@@ -35,7 +35,7 @@ class EngineTest : public testing::Test {
   static void SetUpTestSuite() {
     std::string home = FERRY_SOURCE_DIR "/build/test-tools/podman";
     ASSERT_TRUE(os::MakeFolders(home).ok());
-    // runc and low limits: see where the kernel mounts cgroups in hybrid mode.
+    // runc and low limits for kernels that mount cgroups in hybrid mode. Nothing is shared with another podman of this machine.
     ASSERT_TRUE(os::WriteFile(home + "/containers.conf",
                               StrCat("[containers]\ndefault_ulimits = [\"nofile=20000:20000\", \"nproc=32768:32768\"]\n[engine]\nruntime = \"runc\"\n",
                                      "cgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\ntmp_dir = \"", home, "/tmp\"\n"))
@@ -43,7 +43,6 @@ class EngineTest : public testing::Test {
     ASSERT_TRUE(
         os::WriteFile(home + "/storage.conf", StrCat("[storage]\ndriver = \"overlay\"\ngraphroot = \"", home, "/root\"\nrunroot = \"", home, "/run\"\n")).ok());
     ASSERT_TRUE(os::WriteFile(home + "/registries.conf", "unqualified-search-registries = []\n").ok());
-    ASSERT_TRUE(os::WriteFile(home + "/policy.json", R"({"default":[{"type":"insecureAcceptAnything"}]})").ok());
     ::setenv("CONTAINERS_CONF", (home + "/containers.conf").c_str(), 1);
     ::setenv("CONTAINERS_STORAGE_CONF", (home + "/storage.conf").c_str(), 1);
     ::setenv("CONTAINERS_REGISTRIES_CONF", (home + "/registries.conf").c_str(), 1);
@@ -56,6 +55,8 @@ class EngineTest : public testing::Test {
     engine_ = *engine;
     // What a test that was killed left here.
     (void)os::RunProgram({engine_.program, "rm", "--all", "--force", "--time", "0"}, std::chrono::minutes(2));
+    ASSERT_TRUE(os::RemoveAll(settings_.cache).ok());
+    (void)os::RunProgram({engine_.program, "image", "prune", "--force"}, std::chrono::minutes(2));
     model::Environment nothing;
     OddFolder scratch;
     std::string said;
