@@ -335,7 +335,7 @@ void Agent::SyncJob(AttemptKey key, bool final) {
   milliseconds backoff(50);
   for (;;) {
     http::Client client(Server());
-    auto collected = CollectOutputs(folder, client, before, !final);
+    auto collected = CollectOutputs(folder, transfer::LinkOver(client, "/api/v1/agent/blobs"), before, !final);
     std::unique_lock lock(mutex_);
     auto it = works_.find(key);
     if (stop_ || it == works_.end()) return;

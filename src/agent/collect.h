@@ -9,7 +9,7 @@
 #include "agent/folder.h"
 #include "base/hash.h"
 #include "base/result.h"
-#include "http/client.h"
+#include "transfer/link.h"
 
 namespace ferry::agent {
 
@@ -33,6 +33,6 @@ struct CollectedBefore {
 // Uploads every new or changed file; with `settled` only those not written to in the last two seconds (the script still runs).
 // Returns what is new since `before`, which it updates. Files that vanish meanwhile are left out. Symbolic links that leave the working folder are
 // left out too.
-Result<std::vector<Collected>> CollectOutputs(const AttemptFolder& folder, http::Client& client, CollectedBefore& before, bool settled);
+Result<std::vector<Collected>> CollectOutputs(const AttemptFolder& folder, const transfer::Link& link, CollectedBefore& before, bool settled);
 
 }  // namespace ferry::agent

@@ -6,9 +6,9 @@
 #include "agent/supervisor.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "blob/pack.h"
 #include "os/file.h"
 #include "snapshot/snapshot.h"
+#include "transfer/fetch.h"
 
 namespace ferry::agent {
 
@@ -22,45 +22,6 @@ constexpr size_t kSpareFiles = 200;
 constexpr uint64_t kSpareBytes = 16u << 20;
 
 bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
-
-// Writes blobs as they arrive to every path that has their content.
-class Restorer {
- public:
-  Restorer(const snapshot::Manifest& manifest, std::string folder) : folder_(std::move(folder)) {
-    for (const snapshot::Entry& entry : manifest.entries)
-      if (entry.type == snapshot::Entry::Type::kFile) files_[entry.digest].push_back(&entry);
-  }
-
-  Result<void> MakeTree(const snapshot::Manifest& manifest) {
-    std::string last;
-    for (const snapshot::Entry& entry : manifest.entries) {
-      bool folder = entry.type == snapshot::Entry::Type::kFolder;
-      size_t slash = entry.path.rfind('/');
-      std::string parent = folder ? entry.path : slash == std::string::npos ? "" : entry.path.substr(0, slash);
-      if (parent != last && !parent.empty()) TRY_VOID(os::MakeFolders(os::JoinPath(folder_, parent)));
-      last = parent;
-      if (entry.type == snapshot::Entry::Type::kLink) TRY_VOID(os::MakeLink(entry.target, os::JoinPath(folder_, entry.path)));
-    }
-    return {};
-  }
-
-  Result<void> Put(const Digest& digest, std::string_view raw) {
-    auto it = files_.find(digest);
-    if (it == files_.end()) return {};
-    for (const snapshot::Entry* entry : it->second) {
-      std::string path = os::JoinPath(folder_, entry->path);
-      TRY(os::Fd fd, os::Open(path, os::OpenMode::kWrite, entry->executable ? 0755 : 0644));
-      TRY_VOID(os::WriteAll(fd, raw, path));
-    }
-    return {};
-  }
-
-  const std::map<Digest, std::vector<const snapshot::Entry*>>& files() const { return files_; }
-
- private:
-  std::string folder_;
-  std::map<Digest, std::vector<const snapshot::Entry*>> files_;
-};
 
 }  // namespace
 
@@ -96,64 +57,18 @@ Result<std::string> Preparer::CachedCopy(const std::string& id) {
   if (os::Exists(cached)) return cached;
   std::lock_guard lock(snapshot_mutex_);
   if (os::Exists(cached)) return cached;
+  auto digest = Digest::FromHex(id);
+  if (!digest) return MakeError(Code::kInvalid, "snapshot.id", StrCat("'", id, "' is no snapshot"));
   http::ClientSettings server = settings_.server();
   http::Client client(server);
-  http::Call call;
-  call.path = StrCat("/api/v1/agent/blobs/", id);
-  TRY(http::Reply reply, client.Do(call));
-  if (reply.status != 200) return http::ErrorFromReply(reply);
-  if (HashBytes(reply.body).Hex() != id) return MakeError(Code::kInternal, "snapshot.corrupt", StrCat("snapshot ", id, " arrived with another content"));
-  TRY(snapshot::Manifest manifest, snapshot::Manifest::Parse(reply.body));
-
+  transfer::Link link = transfer::LinkOver(client, "/api/v1/agent/blobs");
+  link.near = server.base.find("//127.0.0.1") != std::string::npos || server.base.find("//localhost") != std::string::npos;
+  TRY(snapshot::Manifest manifest, transfer::FetchManifest(link, *digest));
   std::string partial = StrCat(cached, ".partial");
   TRY_VOID(os::RemoveAll(partial));
   TRY_VOID(os::MakeFolders(partial));
-  Restorer restorer(manifest, partial);
-  TRY_VOID(restorer.MakeTree(manifest));
-  bool here = server.base.find("//127.0.0.1") != std::string::npos || server.base.find("//localhost") != std::string::npos;
-  std::vector<Digest> small;
-  for (const auto& [digest, entries] : restorer.files()) {
-    if (entries[0]->size <= blob::kMaxPacked) {
-      small.push_back(digest);
-      continue;
-    }
-    std::string path = os::JoinPath(partial, entries[0]->path);
-    TRY(os::Fd fd, os::Open(path, os::OpenMode::kWrite, entries[0]->executable ? 0755 : 0644));
-    Sha256 hash;
-    http::Call get;
-    get.path = StrCat("/api/v1/agent/blobs/", digest.Hex());
-    get.body_sink = [&](std::string_view bytes) {
-      hash.Update(bytes);
-      return os::WriteAll(fd, bytes, path);
-    };
-    TRY(http::Reply large, client.Do(get));
-    if (large.status != 200) return http::ErrorFromReply(large);
-    if (hash.Finish() != digest) return MakeError(Code::kInternal, "snapshot.corrupt", StrCat(entries[0]->path, " arrived with another content"));
-    for (size_t i = 1; i < entries.size(); ++i) {
-      TRY(std::string bytes, os::ReadFile(path));
-      TRY(os::Fd copy, os::Open(os::JoinPath(partial, entries[i]->path), os::OpenMode::kWrite, entries[i]->executable ? 0755 : 0644));
-      TRY_VOID(os::WriteAll(copy, bytes));
-    }
-  }
-  if (!small.empty()) {
-    Json digests = Json::MakeArray();
-    for (const Digest& digest : small) digests.Push(digest.Hex());
-    size_t arrived = 0;
-    blob::PackParser parser([&](const Digest& digest, std::string_view raw, std::string_view) {
-      ++arrived;
-      return restorer.Put(digest, raw);
-    });
-    http::Call fetch;
-    fetch.method = "POST";
-    fetch.path = StrCat("/api/v1/agent/blobs/fetch", here ? "?plain=1" : "");
-    fetch.body = Json::MakeObject({{"digests", std::move(digests)}}).Dump();
-    fetch.body_sink = [&](std::string_view bytes) { return parser.Write(bytes); };
-    TRY(http::Reply packed, client.Do(fetch));
-    if (packed.status != 200) return http::ErrorFromReply(packed);
-    TRY_VOID(parser.Finish());
-    if (arrived != small.size())
-      return MakeError(Code::kInternal, "snapshot.incomplete", StrCat(arrived, " of ", small.size(), " files of the snapshot arrived"));
-  }
+  transfer::BatchFetch fetch(link, manifest);
+  TRY_VOID(snapshot::Restore(manifest, partial, [&](const Digest& blob, const auto& write) { return fetch.Get(blob, write); }));
   TRY_VOID(os::Rename(partial, cached));
   return cached;
 }

@@ -222,6 +222,10 @@ Result<void> Session::Events(const std::string& path, const std::string& last_id
   return client_->Events(path, last_id, on_event, stop_);
 }
 
+transfer::Link BlobLink(Session& session) {
+  return {[&session](http::Call call) { return session.Do(std::move(call)); }, "/api/v1/blobs", false};
+}
+
 bool IsConnectionError(const Error& error) {
   return error.slug != "http.stopped" && (error.code == Code::kUnavailable || error.code == Code::kTimeout) && error.slug != "server.start";
 }

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "http/client.h"
+#include "transfer/link.h"
 
 namespace ferry::cli {
 
@@ -82,6 +83,9 @@ class Session {
   std::unique_ptr<http::Client> client_;
   bool reached_ = false;  // an answer came at least once
 };
+
+// The session as the way to the server's blobs; it outlives the link.
+transfer::Link BlobLink(Session& session);
 
 // Whether trying again may help: the server could not be reached, fell silent or is not ready.
 bool IsConnectionError(const Error& error);

@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/context.h"
-#include "cli/fetch.h"
 #include "os/file.h"
 #include "snapshot/snapshot.h"
+#include "transfer/fetch.h"
 
 namespace ferry::cli {
 namespace {
@@ -34,17 +34,6 @@ Result<std::string> Place(const std::string& folder, const std::string& name) {
   return at;
 }
 
-Result<Digest> HashFile(const std::string& path) {
-  TRY(os::Fd fd, os::Open(path, os::OpenMode::kRead));
-  Sha256 hash;
-  for (uint64_t at = 0;;) {
-    TRY(std::string bytes, os::ReadAt(fd, at, 1u << 20, path));
-    if (bytes.empty()) return hash.Finish();
-    hash.Update(bytes);
-    at += bytes.size();
-  }
-}
-
 std::string CountFiles(size_t count) { return StrCat(count, count == 1 ? " file" : " files"); }
 
 // One artifact, beside its place first. True when it had to be fetched.
@@ -52,7 +41,7 @@ Result<bool> DownloadOne(Session& session, const std::string& source, const std:
   const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(0, file.GetInt("size")));
   const auto digest = Digest::FromHex(file.GetString("digest"));
   if (auto stat = os::StatPath(path, false); stat.ok() && stat->size == size && digest) {
-    TRY(Digest there, HashFile(path));
+    TRY(Digest there, os::HashFile(path));
     if (there == *digest) return false;
   }
   const std::string part = path + kPartSuffix;
@@ -83,7 +72,7 @@ Result<bool> DownloadOne(Session& session, const std::string& source, const std:
                          path);
     }
     if (digest) {
-      TRY(Digest there, HashFile(part));
+      TRY(Digest there, os::HashFile(part));
       if (there != *digest) {
         TRY_VOID(os::RemoveFile(part));
         if (have > 0) continue;
@@ -162,12 +151,9 @@ Result<int> RestoreSnapshot(Context& context) {
   const Json* spec = view.Find("spec");
   auto id = Digest::FromHex(spec ? spec->GetString("snapshot") : "");
   if (!id) return MakeError(Code::kNotFound, "snapshot.none", StrCat("run '", run, "' was submitted without a source directory"));
-  http::Call call;
-  call.path = ApiPath({"blobs", id->Hex()});
-  TRY(http::Reply reply, session->Do(std::move(call)));
-  if (HashBytes(reply.body) != *id) return MakeError(Code::kInternal, "snapshot.content", "the snapshot that arrived is not the one that was asked for");
-  TRY(snapshot::Manifest manifest, snapshot::Manifest::Parse(reply.body));
-  BatchFetch fetch(*session, manifest);
+  const transfer::Link link = BlobLink(*session);
+  TRY(snapshot::Manifest manifest, transfer::FetchManifest(link, *id));
+  transfer::BatchFetch fetch(link, manifest);
   TRY_VOID(snapshot::Restore(manifest, folder, [&](const Digest& digest, const auto& write) { return fetch.Get(digest, write); }));
   Json done =
       Json::MakeObject({{"run", run}, {"snapshot", id->Hex()}, {"folder", folder}, {"files", manifest.entries.size()}, {"bytes", manifest.TotalBytes()}});

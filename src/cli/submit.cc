@@ -169,7 +169,7 @@ class Submission {
     StatusLine line(context_.streams.err_terminal, context_.streams.err);
     const bool shown = context_.streams.err_terminal.rewrites && !context_.quiet();
     auto last = Steady::now();
-    TRY_VOID(UploadSnapshot(session, folder_, scan_.manifest, [&](const UploadProgress& progress) {
+    TRY_VOID(UploadSnapshot(session, folder_, scan_.manifest, [&](const transfer::UploadProgress& progress) {
       sent_ = progress.bytes;
       if (!shown || Steady::now() - last < milliseconds(100)) return;
       last = Steady::now();

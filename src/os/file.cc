@@ -125,6 +125,17 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit) {
   }
 }
 
+Result<Digest> HashFile(const std::string& path) {
+  TRY(Fd fd, Open(path, OpenMode::kRead));
+  Sha256 hash;
+  for (uint64_t at = 0;;) {
+    TRY(std::string bytes, ReadAt(fd, at, 1u << 20, path));
+    if (bytes.empty()) return hash.Finish();
+    hash.Update(bytes);
+    at += bytes.size();
+  }
+}
+
 Result<void> SyncData(const Fd& fd, std::string_view path) {
   while (::fdatasync(fd.get()) < 0)
     if (errno != EINTR) return ErrnoError(errno, "flush", path);

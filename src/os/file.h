@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/result.h"
 
 namespace ferry::os {
@@ -50,6 +51,8 @@ Result<std::string> ReadAt(const Fd& fd, uint64_t offset, size_t limit, std::str
 // One read: what is there now, at most `limit`; empty at the end.
 Result<std::string> ReadSome(const Fd& fd, size_t limit);
 Result<std::string> ReadFile(const std::string& path, uint64_t limit = 1ull << 32);
+// The hash of what a file holds, to its end.
+Result<Digest> HashFile(const std::string& path);
 Result<void> SyncData(const Fd& fd, std::string_view path = {});
 Result<void> Truncate(const Fd& fd, uint64_t size, std::string_view path = {});
 Result<void> SyncFolder(const std::string& path);

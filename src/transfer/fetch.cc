@@ -1,9 +1,9 @@
-#include "cli/fetch.h"
+#include "transfer/fetch.h"
 
 #include "base/text.h"
 #include "blob/pack.h"
 
-namespace ferry::cli {
+namespace ferry::transfer {
 namespace {
 
 // One request: so much is held in memory for each part of the folder that is being written.
@@ -12,7 +12,15 @@ constexpr size_t kBatchCount = 1000;
 
 }  // namespace
 
-BatchFetch::BatchFetch(Session& session, const snapshot::Manifest& manifest) : session_(session) {
+Result<snapshot::Manifest> FetchManifest(const Link& link, const Digest& id) {
+  http::Call call;
+  call.path = StrCat(link.blobs, "/", id.Hex());
+  TRY(http::Reply reply, link.exchange(std::move(call)));
+  if (HashBytes(reply.body) != id) return MakeError(Code::kInternal, "snapshot.corrupt", StrCat("snapshot ", id.Hex(), " arrived with another content"));
+  return snapshot::Manifest::Parse(reply.body);
+}
+
+BatchFetch::BatchFetch(Link link, const snapshot::Manifest& manifest) : link_(std::move(link)) {
   uint64_t bytes = 0;
   for (const snapshot::Entry& entry : manifest.entries) {
     if (entry.type != snapshot::Entry::Type::kFile || entry.size == 0) continue;
@@ -44,11 +52,11 @@ Result<void> BatchFetch::FetchBatch(size_t batch) {
   });
   http::Call call;
   call.method = "POST";
-  call.path = "/api/v1/blobs/fetch";
+  call.path = StrCat(link_.blobs, "/fetch", link_.near ? "?plain=1" : "");
   call.headers.emplace_back("Content-Type", "application/json");
   call.body = Json::MakeObject({{"digests", std::move(list)}}).Dump();
   call.body_sink = [&](std::string_view bytes) { return parser.Write(bytes); };
-  TRY([[maybe_unused]] http::Reply reply, session_.Do(std::move(call)));
+  TRY([[maybe_unused]] http::Reply reply, link_.exchange(std::move(call)));
   return parser.Finish();
 }
 
@@ -61,9 +69,9 @@ Result<void> BatchFetch::Get(const Digest& digest, const std::function<Result<vo
     Blob& blob = found->second;
     if (blob.large) {
       http::Call call;
-      call.path = ApiPath({"blobs", digest.Hex()});
+      call.path = StrCat(link_.blobs, "/", digest.Hex());
       call.body_sink = write;
-      TRY([[maybe_unused]] http::Reply reply, session_.Do(std::move(call)));
+      TRY([[maybe_unused]] http::Reply reply, link_.exchange(std::move(call)));
       return {};
     }
     if (!blob.here) TRY_VOID(FetchBatch(blob.batch));
@@ -80,4 +88,4 @@ Result<void> BatchFetch::Get(const Digest& digest, const std::function<Result<vo
   return write(content);
 }
 
-}  // namespace ferry::cli
+}  // namespace ferry::transfer

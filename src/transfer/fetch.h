@@ -10,15 +10,18 @@
 
 #include "base/hash.h"
 #include "base/result.h"
-#include "cli/client.h"
 #include "snapshot/snapshot.h"
+#include "transfer/link.h"
 
-namespace ferry::cli {
+namespace ferry::transfer {
+
+// The manifest of a snapshot. kInternal "snapshot.corrupt" when what arrives is not what was asked for.
+Result<snapshot::Manifest> FetchManifest(const Link& link, const Digest& id);
 
 class BatchFetch {
  public:
-  // `session` is used by nobody else while this lives.
-  BatchFetch(Session& session, const snapshot::Manifest& manifest);
+  // The link is used by nobody else while this lives.
+  BatchFetch(Link link, const snapshot::Manifest& manifest);
 
   // Gives the bytes of one blob of the manifest. Each file of the manifest may ask once. Safe from several threads.
   Result<void> Get(const Digest& digest, const std::function<Result<void>(std::string_view)>& write);
@@ -33,10 +36,10 @@ class BatchFetch {
   };
   Result<void> FetchBatch(size_t batch);
 
-  Session& session_;
+  const Link link_;
   std::mutex mutex_;
   std::unordered_map<Digest, Blob> blobs_;
   std::vector<std::vector<Digest>> batches_;
 };
 
-}  // namespace ferry::cli
+}  // namespace ferry::transfer

@@ -1,10 +1,10 @@
-#include "cli/packer.h"
+#include "transfer/packer.h"
 
 #include "base/text.h"
 #include "blob/pack.h"
 #include "os/file.h"
 
-namespace ferry::cli {
+namespace ferry::transfer {
 namespace {
 
 constexpr size_t kPiece = 256u << 10;      // of the pack, at least
@@ -12,11 +12,9 @@ constexpr size_t kReadyBytes = 16u << 20;  // compressed and waiting for the con
 
 }  // namespace
 
-Error ChangedError(const Missing& file) {
-  return MakeError(Code::kConflict, "upload.changed", StrCat("'", file.name, "' changed while it was sent"), file.name);
-}
+Error ChangedError(const File& file) { return MakeError(Code::kConflict, "upload.changed", StrCat("'", file.name, "' changed while it was sent"), file.name); }
 
-Result<std::string> ReadUnchanged(const Missing& file) {
+Result<std::string> ReadUnchanged(const File& file) {
   auto fd = os::Open(file.path, os::OpenMode::kRead);
   if (!fd.ok()) return fd.error().code == Code::kNotFound ? ChangedError(file) : fd.error();
   TRY(std::string content, os::ReadAt(*fd, 0, file.size + 1, file.path));
@@ -24,7 +22,8 @@ Result<std::string> ReadUnchanged(const Missing& file) {
   return content;
 }
 
-Packer::Packer(std::span<const Missing> files, unsigned threads) : files_(files), working_(threads) {
+Packer::Packer(std::span<const File> files, unsigned threads, bool leave_out_changed)
+    : files_(files), leave_out_changed_(leave_out_changed), working_(threads) {
   for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -44,11 +43,17 @@ Result<std::string> Packer::Make() {
   while (piece.size() < kPiece) {
     const size_t at = next_++;
     if (at >= files_.size()) break;
-    const Missing& file = files_[at];
-    TRY(std::string content, ReadUnchanged(file));
-    blob::AppendRecord(piece, file.digest, content);
+    const File& file = files_[at];
+    auto content = ReadUnchanged(file);
+    if (!content.ok() && leave_out_changed_ && content.error().slug == "upload.changed") {
+      std::lock_guard lock(mutex_);
+      changed_.push_back(file.digest);
+      continue;
+    }
+    if (!content.ok()) return content.error();
+    blob::AppendRecord(piece, file.digest, *content);
     ++count;
-    bytes += content.size();
+    bytes += content->size();
   }
   files_done_ += count;
   bytes_done_ += bytes;
@@ -92,4 +97,4 @@ Result<std::string> Packer::Next() {
   return piece;
 }
 
-}  // namespace ferry::cli
+}  // namespace ferry::transfer
