@@ -1,6 +1,7 @@
 """kill -9, cut lines, full disks: nothing that was acknowledged is lost, nothing happens twice, and every run says what happened."""
 
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -259,57 +260,122 @@ def test_same_submission_twice_is_one_run(ferry, tmp_path):
     assert len(ferry.get("/runs")["runs"]) == 1
 
 
-def test_replayed_reports_are_harmless(ferry, tmp_path):
-    """An agent of the test's own says everything twice."""
+class Agent:
+    """An agent of the test's own on node local, which says everything twice."""
+
+    def __init__(self, ferry):
+        self.ferry, self.sequence = ferry, 10
+        with open(os.path.join(ferry.home, "agent", "token")) as file:
+            self.token = file.read().strip()
+        protocol = ferry.get("/version")["protocol"]
+        self.connection = http.client.HTTPConnection(ferry.url.split("//")[1])
+        self.connection.request("GET", "/api/v1/agent/commands?node=local&protocol=%d" % protocol, headers={"Authorization": "Bearer " + self.token})
+        self.commands = self.connection.getresponse()
+        assert self.commands.status == 200
+        self.generation = self.hello(1, 0)
+        if self.hello(2, self.generation) != self.generation:
+            self.generation = self.hello(3, self.generation)
+
+    def hello(self, sequence, generation):
+        return self.ferry.post("/agent/hello", {"node": "local", "target": "local", "generation": generation, "slots": 2, "gpus": [], "inventory": [], "session": 99, "sequence": sequence}, token=self.token)["generation"]
+
+    def wait_assign(self, run):
+        while True:
+            line = self.commands.readline().decode()
+            if line.startswith("data: ") and "assign" in line and run in line:
+                return
+
+    def upload(self, content):
+        digest = hashlib.sha256(content).hexdigest()
+        path = "/api/v1/agent/blobs/" + digest
+        assert self.ferry.api("PUT", path + "/parts?offset=0", content, token=self.token).status == 200
+        assert self.ferry.api("POST", path + "/finish", {"size": len(content)}, token=self.token).status == 200
+        return digest
+
+    def report(self, **parts):
+        """Twice, as a repetition after a lost answer. Returns what was sent, to be sent again later."""
+        self.sequence += 1
+        body = dict({"node": "local", "generation": self.generation, "session": 99, "sequence": self.sequence, "logs": [], "records": [], "artifacts": [], "events": []}, **parts)
+        answers = [self.say(body) for _ in range(2)]
+        assert answers == [200, 409], answers
+        return body
+
+    def say(self, body):
+        return self.ferry.api("POST", "/api/v1/agent/report", body, token=self.token).status
+
+    def close(self):
+        self.connection.close()
+
+
+@pytest.fixture
+def agent(ferry):
     ferry.stop()
     ferry.start("--agent", "false")
-    with open(os.path.join(ferry.home, "agent", "token")) as file:
-        token = file.read().strip()
+    own = Agent(ferry)
+    yield own
+    own.close()
+
+
+def test_replayed_logs_and_metrics_are_harmless(ferry, agent):
     run = ferry.submit("true")
-    connection = http.client.HTTPConnection(ferry.url.split("//")[1])
-    connection.request("GET", "/api/v1/agent/commands?node=local&protocol=1", headers={"Authorization": "Bearer " + token})
-    stream = connection.getresponse()
-    if stream.status == 409:
-        protocol = ferry.get("/version")["protocol"]
-        connection = http.client.HTTPConnection(ferry.url.split("//")[1])
-        connection.request("GET", "/api/v1/agent/commands?node=local&protocol=%d" % protocol, headers={"Authorization": "Bearer " + token})
-        stream = connection.getresponse()
-    assert stream.status == 200
-
-    def hello(sequence, generation):
-        return ferry.post("/agent/hello", {"node": "local", "target": "local", "generation": generation, "slots": 2, "gpus": [], "inventory": [], "session": 99, "sequence": sequence}, token=token)["generation"]
-
-    generation = hello(1, 0)
-    if hello(2, generation) != generation:
-        generation = hello(3, generation)
-    assign = None
-    while assign is None:
-        line = stream.readline().decode()
-        if line.startswith("data: ") and "assign" in line:
-            assign = json.loads(line[6:])
-    sequence = 10
-
-    def report(**parts):
-        nonlocal sequence
-        sequence += 1
-        body = {"node": "local", "generation": generation, "session": 99, "sequence": sequence, "logs": [], "records": [], "artifacts": [], "events": []}
-        body.update(parts)
-        answers = [ferry.api("POST", "/api/v1/agent/report", body, token=token).status for _ in range(2)]
-        assert answers[0] == 200 and answers[1] in (200, 409), answers
-
-    assert run in json.dumps(assign)
+    agent.wait_assign(run)
     logs = [{"run": run, "attempt": 1, "stream": "user_logs/std_log.txt", "offset": 0, "data": "hello\n"}]
     text = "".join(json.dumps({"metric": "n", "value": n}) + "\n" for n in range(5))
     records = [{"run": run, "attempt": 1, "offset": 0, "text": text}]
-    report(logs=logs)
-    report(records=records)
-    report(logs=logs, records=records)
+    agent.report(logs=logs)
+    agent.report(records=records)
+    agent.report(logs=logs, records=records)
     assert ferry.log(run) == b"hello\n" and ferry.points(run, "n") == [0, 1, 2, 3, 4]
     # A node that was replaced may not write.
-    stale = {"node": "local", "generation": generation - 1, "session": 99, "sequence": 99, "logs": [dict(logs[0], offset=6, data="ghost\n")], "records": [], "artifacts": [], "events": []}
-    ferry.api("POST", "/api/v1/agent/report", stale, token=token)
+    stale = {"node": "local", "generation": agent.generation - 1, "session": 99, "sequence": 99, "logs": [dict(logs[0], offset=6, data="ghost\n")], "records": [], "artifacts": [], "events": []}
+    agent.say(stale)
     assert ferry.log(run) == b"hello\n"
-    connection.close()
+
+
+def test_replayed_events_and_artifacts_are_harmless(ferry, agent):
+    run = ferry.submit("true")
+    agent.wait_assign(run)
+
+    def event(name, **fields):
+        return [dict(fields, run=run, attempt=1, event=name)]
+
+    def artifact(digest, content):
+        return [{"run": run, "attempt": 1, "path": "outputs/model.bin", "digest": digest, "size": len(content)}]
+
+    def state():
+        view = ferry.show(run)
+        files = {path: (item["digest"], item["size"]) for path, item in ferry.artifacts(run).items()}
+        return {name: view.get(name) for name in ("status", "attempt", "attempts", "created", "started", "ended", "end")}, files
+
+    said = [agent.report(events=event("Accepted")), agent.report(events=event("Started"))]
+    assert ferry.status(run) == "Running"
+    old, new = agent.upload(b"old"), agent.upload(b"newer")
+    said.append(agent.report(artifacts=artifact(old, b"old")))
+    said.append(agent.report(artifacts=artifact(new, b"newer")))
+    assert ferry.artifact(run, "outputs/model.bin").raw == b"newer"
+    said.append(agent.report(events=event("Exited", exit={"code": 3})))
+    before = state()
+    assert before[0]["status"] == "Finalizing" and before[1] == {"outputs/model.bin": (new, 5)}
+    # An old report after a newer one: as it was, and as an agent would say the same again.
+    for body in said:
+        assert agent.say(body) == 409
+        assert state() == before, body
+    for again in ("Accepted", "Started"):
+        agent.report(events=event(again))
+        assert state() == before, again
+    agent.report(events=event("Exited", exit={"code": 0}))
+    assert state() == before
+    said.append(agent.report(events=event("Collected")))
+    before = state()
+    assert before[0]["status"] == "Failed" and "3" in before[0]["end"]["text"]
+    for body in said:
+        agent.say(body)
+        agent.report(artifacts=body["artifacts"], events=body["events"])
+        assert state() == before, body
+    # And none of it comes back with a restart.
+    ferry.kill_server()
+    ferry.start("--agent", "false")
+    assert state() == before
 
 
 @pytest.fixture
