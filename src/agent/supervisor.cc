@@ -130,7 +130,7 @@ class Supervisor {
   // Until the script and everything it started are gone and the record is written.
   void Run(os::Signals& signals) {
     // Beside the script's own start, which it would delay: reading the kernel's counters costs as much as a fork.
-    if (InContainer() || !group_ || !group_->OutOfMemoryKills()) memory_kills_ = os::OutOfMemoryKills();
+    if (!group_ || !group_->OutOfMemoryKills()) memory_kills_ = os::OutOfMemoryKills();
     Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)Spool(lines); });
     while (!Over()) {
       std::vector<os::PollItem> items = {{signals.fd()}, {listener_.get()}};
@@ -365,7 +365,7 @@ class Supervisor {
     // A container tells of a kill by its status, and its memory is counted elsewhere.
     const int signal = InContainer() && exit.code == 128 + SIGKILL ? SIGKILL : exit.signal;
     if (signal == SIGKILL)
-      exit.out_of_memory = DiedOfMemory(signal, killed_, {group_ && !InContainer() ? group_->OutOfMemoryKills() : std::nullopt, memory_kills_, os::OutOfMemoryKills()});
+      exit.out_of_memory = DiedOfMemory(signal, killed_, {group_ ? group_->OutOfMemoryKills() : std::nullopt, memory_kills_, os::OutOfMemoryKills()});
     group_.reset();
     std::string text = model::ToJson(exit).Dump();
     // A full disk must not turn an ended script into one that never ends: space may come back. A folder that is gone was forgotten.
