@@ -79,6 +79,7 @@ Result<void> Agent::Run(std::stop_token stop) {
     for (const Remains& r : remains)
       if (!r.assign.spec.environment_key.empty()) users.emplace_back(r.assign.key.Name(), r.assign.spec.environment_key);
     preparer_.Begin(users);
+    builds_watch_ = watch_.Add(os::JoinPath(settings_.home, "environments"));
     if (!remains.empty()) os::Log(os::Level::kInfo, "took up attempts that an earlier agent left", {{"attempts", StrCat(remains.size())}});
     Do(core_.Adopt(remains, ReadGeneration(settings_.home)));
   }
@@ -321,7 +322,8 @@ void Agent::PrepareJob(AttemptKey key) {
   };
   auto building = [&] {
     std::lock_guard lock(mutex_);
-    if (auto it = works_.find(key); it != works_.end()) BeginWatching(it->second);
+    if (auto it = works_.find(key); it != works_.end()) it->second.building = true;
+    Dirty();
   };
   Preparation made = preparer_.Prepare(assign, {stopping, building});
   std::lock_guard lock(mutex_);
@@ -393,7 +395,7 @@ void Agent::SyncJob(AttemptKey key, bool final) {
 // --- watching
 void Agent::BeginWatching(Work& work) {
   AttemptFolder folder(settings_.home, work.assign.key);
-  if (work.watch < 0) work.watch = watch_.Add(folder.path());
+  work.watch = watch_.Add(folder.path());
   if (work.watch >= 0) watched_[work.watch] = work.assign.key;
   work.next_sync = Steady::now() + seconds(10);
   // It may have ended before the watch began.
@@ -411,8 +413,12 @@ void Agent::WatchLoop(std::stop_token stop) {
     if (stop_) return;
     bool any = false;
     for (const os::FolderWatch::Change& change : watch_.Take()) {
+      if (change.id != -1 && change.id == builds_watch_) {
+        any |= change.name.ends_with(".log");
+        continue;
+      }
       // What the agent writes there itself is no news.
-      if (change.id != -1 && change.name != "std_log.txt" && change.name != "spool" && change.name != "exit.json" && change.name != "build_log.txt") continue;
+      if (change.id != -1 && change.name != "std_log.txt" && change.name != "spool" && change.name != "exit.json") continue;
       any = true;
       auto it = watched_.find(change.id);
       if (it == watched_.end() || change.name != "exit.json") continue;

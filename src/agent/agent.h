@@ -53,6 +53,7 @@ class Agent {
     model::Assign assign;
     std::map<std::string, uint64_t> sent;  // stream -> bytes that the server has
     uint64_t spool_sent = 0;
+    bool building = false;  // waits for an environment; the build's log is in its folder
     bool launched = false;
     bool collecting = false;
     bool outputs_done = false;
@@ -118,6 +119,7 @@ class Agent {
   os::FolderWatch watch_;
   os::Waker waker_;
   std::map<int, model::AttemptKey> watched_;
+  int builds_watch_ = -1;  // the folder where the logs of builds grow
 
   std::mutex pool_mutex_;
   std::condition_variable pool_changed_;

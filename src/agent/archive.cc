@@ -17,7 +17,7 @@ bool IsMark(std::string_view path) { return path == "ready.json" || path == "use
 
 Error Corrupt(std::string message) { return MakeError(Code::kInvalid, "archive.corrupt", std::move(message)); }
 
-// Links that leave the folder: to the interpreter that the environment was made with.
+// Links as they are: those to the interpreter that the environment was made with must not become copies of it.
 void FindLinks(const std::string& folder, const std::string& below, std::map<std::string, std::string>& links, int depth = 0) {
   auto entries = os::ListFolder(os::JoinPath(folder, below));
   if (!entries.ok() || depth > 64) return;
@@ -25,8 +25,7 @@ void FindLinks(const std::string& folder, const std::string& below, std::map<std
     std::string path = below.empty() ? entry.name : StrCat(below, "/", entry.name);
     if (entry.type == os::FileType::kFolder) FindLinks(folder, path, links, depth + 1);
     if (entry.type != os::FileType::kLink) continue;
-    if (auto target = os::ReadLink(os::JoinPath(folder, path)); target.ok() && target->starts_with('/') && !target->starts_with(folder + "/"))
-      links[path] = *target;
+    if (auto target = os::ReadLink(os::JoinPath(folder, path)); target.ok()) links[path] = *target;
   }
 }
 
@@ -176,17 +175,16 @@ Result<void> ArchiveReader::NextFile() {
 Result<Ready> ArchiveReader::Finish() {
   TRY_VOID(parser_.Finish());
   if (!begun_ || entry_ < manifest_.entries.size()) return Corrupt("the archive ends too early");
-  for (const Entry& entry : manifest_.entries)
-    if (entry.type == Entry::Type::kLink) TRY_VOID(os::MakeLink(entry.target, os::JoinPath(folder_, entry.path)));
   for (const auto& [path, target] : links_) {
     bool inside = !path.empty() && path[0] != '/';
     for (std::string_view part : Split(path, '/')) inside &= !part.empty() && part != "." && part != "..";
     if (!inside) return Corrupt(StrCat("the archive has a link '", path, "'"));
-    if (!os::Exists(target)) return MakeError(Code::kInvalid, "archive.link", StrCat("it needs ", target, ", which is not on this node"));
-    size_t slash = path.rfind('/');
-    if (slash != std::string::npos) TRY_VOID(os::MakeFolders(os::JoinPath(folder_, path.substr(0, slash))));
-    TRY_VOID(os::MakeLink(target, os::JoinPath(folder_, path)));
+    if (size_t slash = path.rfind('/'); slash != std::string::npos) TRY_VOID(os::MakeFolders(os::JoinPath(folder_, path.substr(0, slash))));
+    TRY_VOID(os::MakeLink(MovePath(target, before_, folder_), os::JoinPath(folder_, path)));
   }
+  for (const auto& [path, target] : links_)
+    if (!os::StatPath(os::JoinPath(folder_, path)).ok())
+      return MakeError(Code::kInvalid, "archive.link", StrCat("it needs ", target, ", which is not on this node"));
   return ready_;
 }
 

@@ -22,7 +22,9 @@ class ArchiveTest : public testing::Test {
     Put("lib/.gitignore", "*\n");
     Put("ready.json", "{}");
     Put("used", "");
-    EXPECT_TRUE(os::MakeLink("/bin/sh", folder_ + "/bin/python").ok());
+    EXPECT_TRUE(os::MakeLink("/bin/sh", folder_ + "/bin/python3").ok());
+    EXPECT_TRUE(os::MakeLink("python3", folder_ + "/bin/python").ok());
+    EXPECT_TRUE(os::MakeLink(folder_ + "/lib/pkg", folder_ + "/packages").ok());
     EXPECT_TRUE(os::MakeLink("lib", folder_ + "/lib64").ok());
     ready_ = {folder_, folder_ + "/bin/python", {folder_ + "/bin"}, {{"VIRTUAL_ENV", folder_}, {"OTHER", "/one"}}, "", {"venv", "3.11.2", "linux-64", "", {}, {}}};
   }
@@ -52,7 +54,9 @@ TEST_F(ArchiveTest, GoesThereAndBack) {
     EXPECT_EQ(ready->path, std::vector<std::string>{to + "/bin"});
     EXPECT_EQ(ready->variables.at("VIRTUAL_ENV"), to);
     EXPECT_EQ(ready->variables.at("OTHER"), "/one");
-    EXPECT_EQ(*os::ReadLink(to + "/bin/python"), "/bin/sh");
+    EXPECT_EQ(*os::ReadLink(to + "/bin/python3"), "/bin/sh");
+    EXPECT_EQ(*os::ReadLink(to + "/bin/python"), "python3");
+    EXPECT_EQ(*os::ReadLink(to + "/packages"), to + "/lib/pkg");
     EXPECT_EQ(*os::ReadLink(to + "/lib64"), "lib");
     EXPECT_EQ(os::ReadFile(to + "/lib/pkg/large.so")->size(), (9u << 20) + 3);
     EXPECT_TRUE(os::Exists(to + "/lib/pkg/empty.py"));

@@ -384,12 +384,13 @@ Result<environment::Ready> Preparer::Fetch(const std::string& key, const environ
 }
 
 void Preparer::Publish(const std::string& key, const environment::Ready& ready, Duration took) {
-  std::string file = StrCat(settings_.home, "/environments/", key, ".archive");
+  std::string file = StrCat(settings_.environment.cache, "/", key, ".archive");
   auto publish = [&]() -> Result<void> {
     http::Client client(settings_.server());
     Json note = Json::MakeObject({{"lock", model::ToJson(ready.lock)}, {"seconds", static_cast<double>(took.count()) / 1e6}, {"path", ready.folder}});
     if (ready.image.empty()) {
       os::YieldToOthers();
+      TRY_VOID(os::MakeFolders(settings_.environment.cache));
       TRY(Digest digest, WriteArchive(ready, file));
       TRY(os::Stat stat, os::StatPath(file));
       transfer::Link link = transfer::LinkOver(client, "/api/v1/agent/blobs");
@@ -431,6 +432,7 @@ Result<void> Preparer::PutInContainer(const model::Assign& assign, const Attempt
   TRY(environment::ContainerStart start, environment::ContainerCommand(ready, assign.spec.needs->docker, plan));
   launch.argv = std::move(start.argv);
   launch.environment = std::move(start.environment);
+  launch.end_container = environment::EndCommand(plan.engine, plan.name);
   return {};
 }
 

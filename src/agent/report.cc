@@ -117,7 +117,7 @@ Agent::Report Agent::BuildReport() {
   // Those that have said "collected" first: their last bytes go with that word or before it.
   for (int round = 0; round < 2; ++round)
     for (auto& [key, work] : works_) {
-      if ((!work.launched && work.watch < 0 && !work.facts) || work.said_collected != (round == 0)) continue;
+      if ((!work.launched && !work.building && !work.facts) || work.said_collected != (round == 0)) continue;
       bool all = AddStreams(key, work, logs, records, room, report);
       report.more |= !all;
       if (work.facts && !work.facts_said) {

@@ -195,10 +195,12 @@ Json SpecView(const RunSpec& spec) {
 }
 
 Json EnvironmentView(const Run& run) {
-  const Environment& needs = *run.spec.needs;
-  Json json = Json::MakeObject({{"name", needs.name}, {"version", needs.version}, {"key", run.spec.environment_key}});
-  json.SetIf("note", run.spec.environment_note);
-  if (!needs.lock.is_null()) json.Set("locked", true);
+  Json json = Json::MakeObject();
+  if (run.spec.needs) {
+    const Environment& needs = *run.spec.needs;
+    json.Set("name", needs.name).Set("version", needs.version).Set("key", run.spec.environment_key).SetIf("note", run.spec.environment_note);
+    if (!needs.lock.is_null()) json.Set("locked", true);
+  }
   if (const EnvironmentUse& use = run.attempt().environment; !use.how.empty()) {
     json.Set("how", use.how).Set("seconds", use.seconds);
     json.SetIf("lock", use.lock);
@@ -253,7 +255,7 @@ Json RunView(const Run& run) {
     stages.Push(std::move(item));
   }
   json.Set("stages", std::move(stages));
-  if (run.spec.needs) json.Set("environment", EnvironmentView(run));
+  if (run.spec.needs || !attempt.environment.how.empty()) json.Set("environment", EnvironmentView(run));
   Json clocks = Json::MakeArray();
   for (const Attempt& a : run.attempts)
     for (const Clock& clock : a.clocks)
