@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "model/registry.h"
 #include "os/file.h"
 
 namespace ferry::cli {
@@ -126,8 +127,9 @@ Result<Plan> PlanSubmission(Context& context, const std::string& source, const s
     environment.conda = std::move(reading.conda);
     plan.environment = true;
   } else if (!instead.environment_name.empty()) {
-    TRY(auto name, runconfig::SplitEnvironmentName(instead.environment_name));
-    std::tie(environment.name, environment.version) = std::move(name);
+    TRY(auto reference, model::ParseEnvironmentReference(instead.environment_name, "--environment-name"));
+    environment.name = reference.name;
+    if (reference.version > 0) environment.version = StrCat(reference.version);
     plan.config.environment_named = true;
     plan.environment = true;
   } else {

@@ -119,7 +119,7 @@ TEST_F(Configuration, EnvironmentByNameAndByFile) {
   EXPECT_EQ(Submit({"-c", "named", "--environment", "own:4"}), 0) << err();
   EXPECT_EQ(Posted().GetString("environment_name"), "own@4");
   EXPECT_EQ(Submit({"--environment-name", "own@latest", "train.py"}), 0) << err();
-  EXPECT_EQ(Posted().GetString("environment_name"), "own@latest");
+  EXPECT_EQ(Posted().GetString("environment_name"), "own");
   EXPECT_EQ(Posted().Find("run_configuration"), nullptr);
 
   Write("src/conda.yml", "dependencies: [numpy]\n");
@@ -134,7 +134,7 @@ TEST_F(Configuration, EnvironmentByNameAndByFile) {
 
   const size_t before = server_.posted().size();
   EXPECT_EQ(Submit({"--environment", "a@b@c", "train.py"}), 2);
-  EXPECT_EQ(err(), "ferry: the environment is 'a@b@c'; expected NAME, NAME@VERSION or NAME:VERSION\n");
+  EXPECT_EQ(err().find("ferry: 'a@b@c' does not name an environment; expected NAME"), 0u) << err();
   EXPECT_EQ(Submit({"-d", "conda.yml", "--environment", "a", "train.py"}), 2);
   EXPECT_EQ(Submit({"-d", "none.yml", "train.py"}), 5);
   EXPECT_NE(err().find("there is no file 'none.yml' in "), std::string::npos) << err();

@@ -137,7 +137,7 @@ struct Given {
   std::string target;
   std::string conda_file;
   std::string interpreter;
-  std::string environment_name;  // "NAME", "NAME@VERSION" or "NAME:VERSION"
+  std::string environment_name;  // what model::ParseEnvironmentReference reads
 };
 
 struct Reading {
@@ -160,9 +160,6 @@ CondaReading ReadConda(const std::string& text, const std::string& file, const L
 
 // What is right and cannot be run by this version yet; `message` is the sentence.
 std::vector<Problem> NotYet(const Reading& reading);
-
-// "NAME", "NAME@VERSION" or "NAME:VERSION" taken apart; kInvalid "environment.name".
-Result<std::pair<std::string, std::string>> SplitEnvironmentName(std::string_view text);
 
 // Every field with its value or default, under Azure's names; `environment` is what model::EnvironmentFromJson reads. Passwords are hidden.
 Json Resolved(const RunConfig& config);

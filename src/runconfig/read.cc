@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "model/registry.h"
 #include "model/run.h"
 #include "runconfig/conda.h"
 #include "runconfig/config.h"
@@ -112,14 +113,17 @@ class Reader {
     const bool instead = !given_.environment_name.empty() || !given_.conda_file.empty() || !given_.interpreter.empty();
     if (!section.present() && !instead) report_.Wrong(root.line(), "environment", "a section that says what the script needs", "nothing");
     if (!given_.environment_name.empty()) {
-      auto name = SplitEnvironmentName(given_.environment_name);
-      if (!name.ok()) return report_.Refuse(0, {}, name.error().message);
+      auto reference = model::ParseEnvironmentReference(given_.environment_name, "--environment-name");
+      if (!reference.ok()) return report_.Refuse(0, {}, reference.error().message);
       model::Environment named;
-      std::tie(named.name, named.version) = *name;
+      named.name = reference->name;
+      if (reference->version > 0) named.version = StrCat(reference->version);
       named.variables = std::move(environment.variables);
       environment = std::move(named);
       config_.environment_named = true;
     }
+    if (config_.environment_named && !environment.version.empty() && !model::ParseEnvironmentReference(StrCat("x@", environment.version), {}).ok())
+      report_.Wrong(section.LineOf("version"), "environment.version", "latest or a whole number from 1", StrCat("'", environment.version.substr(0, 80), "'"));
   }
 
   void ReadPython(Section& section) {
@@ -404,15 +408,6 @@ Reading Read(const yaml::Node& node, const std::string& file, const Lookup& look
   std::stable_sort(reading.errors.begin(), reading.errors.end(), order);
   std::stable_sort(reading.warnings.begin(), reading.warnings.end(), order);
   return reading;
-}
-
-Result<std::pair<std::string, std::string>> SplitEnvironmentName(std::string_view text) {
-  const size_t mark = text.find_first_of("@:");
-  std::string name(text.substr(0, mark)), version;
-  if (mark != std::string_view::npos) version = text.substr(mark + 1);
-  if (name.empty() || (mark != std::string_view::npos && (version.empty() || version.find_first_of("@:") != std::string::npos)))
-    return MakeError(Code::kInvalid, "environment.name", StrCat("the environment is '", text, "'; expected NAME, NAME@VERSION or NAME:VERSION"), "environment");
-  return std::pair(std::move(name), std::move(version));
 }
 
 }  // namespace ferry::runconfig

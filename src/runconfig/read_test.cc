@@ -234,10 +234,8 @@ TEST(RunConfiguration, NamedEnvironment) {
   EXPECT_EQ(named.environment.name, "AzureML-Minimal");
   EXPECT_EQ(named.environment.version, "3");
   EXPECT_FALSE(Good(StrCat("script: train.py\nenvironment: {name: mine, python: {userManagedDependencies: true}}\n")).environment_named);
-  EXPECT_EQ(*SplitEnvironmentName("a@latest"), std::pair(std::string("a"), std::string("latest")));
-  EXPECT_EQ(*SplitEnvironmentName("a:12"), std::pair(std::string("a"), std::string("12")));
-  EXPECT_EQ(*SplitEnvironmentName("a"), std::pair(std::string("a"), std::string()));
-  for (const char* bad : {"", "@1", "a@", "a:1:2"}) EXPECT_FALSE(SplitEnvironmentName(bad).ok()) << bad;
+  EXPECT_EQ(ErrorsOf("script: train.py\nenvironment: {name: mine, version: newest}\n"),
+            "a.runconfig:2: environment.version: expected latest or a whole number from 1, found 'newest'\n");
 }
 
 TEST(RunConfiguration, Docker) {

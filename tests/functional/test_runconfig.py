@@ -1,4 +1,4 @@
-"""Run configurations with the real binary: made by `folder attach`, judged and shown. No server is asked."""
+"""Run configurations with the real binary: made by `folder attach`, judged, shown, and run."""
 
 import json
 import os
@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 
-from ferry_fixture import BINARY
+from ferry_fixture import BINARY, PYTHON, write_tree
 
 
 @pytest.fixture
-def ferry(tmp_path):
+def offline(tmp_path):
     """Runs ferry in a project folder; no server can be reached or started."""
     project = tmp_path / "my project ü"
     project.mkdir()
@@ -26,16 +26,16 @@ def ferry(tmp_path):
     return run
 
 
-def test_attach_then_validate_then_show(ferry):
-    made = ferry("folder", "attach", "-w", "team", "-e", "bears").stdout
-    folder = ferry.project / ".azureml"
+def test_attach_then_validate_then_show(offline):
+    made = offline("folder", "attach", "-w", "team", "-e", "bears").stdout
+    folder = offline.project / ".azureml"
     assert sorted(os.listdir(folder)) == ["conda_dependencies.yml", "config.json", "docker.runconfig", "local.runconfig"]
     assert all("made .azureml/%s\n" % name in made for name in os.listdir(folder))
     config = json.loads((folder / "config.json").read_text())
     assert (config["workspace_name"], config["experiment_name"]) == ("team", "bears")
     for name in ("local", "docker"):
-        assert ferry("runconfig", "validate", name).stdout == ".azureml/%s.runconfig is valid\n" % name
-        shown = json.loads(ferry("runconfig", "show", name, "--resolved", "-o", "json").stdout)
+        assert offline("runconfig", "validate", name).stdout == ".azureml/%s.runconfig is valid\n" % name
+        shown = json.loads(offline("runconfig", "show", name, "--resolved", "-o", "json").stdout)
         assert shown["target"] == "local" and shown["framework"] == "Python"
         assert shown["environment"]["docker"]["enabled"] is (name == "docker")
         assert "azureml-defaults" in json.dumps(shown["environment"]["python"]["condaDependencies"])
@@ -43,26 +43,26 @@ def test_attach_then_validate_then_show(ferry):
     before = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
     (folder / "local.runconfig").write_text("mine")
     before["local.runconfig"] = b"mine"
-    assert "made" not in ferry("folder", "attach").stdout
+    assert "made" not in offline("folder", "attach").stdout
     assert before == {name: (folder / name).read_bytes() for name in os.listdir(folder)}
 
 
-def test_every_error_at_once(ferry):
-    (ferry.project / "bad.runconfig").write_text("script: train.py\nnodeCount: two\nframewrk: Python\nenvironment:\n  docker: {shmSize: big}\n  python: {userManagedDependencies: perhaps}\n")
-    lines = ferry("runconfig", "validate", "bad.runconfig", status=2).stdout.splitlines()
+def test_every_error_at_once(offline):
+    (offline.project / "bad.runconfig").write_text("script: train.py\nnodeCount: two\nframewrk: Python\nenvironment:\n  docker: {shmSize: big}\n  python: {userManagedDependencies: perhaps}\n")
+    lines = offline("runconfig", "validate", "bad.runconfig", status=2).stdout.splitlines()
     assert lines[0] == "bad.runconfig:2: error: nodeCount: expected a whole number from 1 to 2147483647, found 'two'"
     assert any(line.startswith("bad.runconfig:5: error: environment.docker.shmSize: ") for line in lines)
     assert any(line.startswith("bad.runconfig:6: error: environment.python.userManagedDependencies: ") for line in lines)
     assert "bad.runconfig:3: warning: framewrk: is not a key that Ferry knows; did you mean 'framework'?" in lines
     # A submission says the same, and reaches for no server.
-    (ferry.project / "train.py").write_text("print(1)\n")
-    assert "nothing was submitted" in ferry("run", "submit-script", "-c", "bad.runconfig", status=2).stderr
+    (offline.project / "train.py").write_text("print(1)\n")
+    assert "nothing was submitted" in offline("run", "submit-script", "-c", "bad.runconfig", status=2).stderr
 
 
-def test_hostile_files(ferry):
+def test_hostile_files(offline):
     def refused(text, what):
-        (ferry.project / "f.yml").write_bytes(text)
-        done = ferry("runconfig", "validate", "f.yml", status=2)
+        (offline.project / "f.yml").write_bytes(text)
+        done = offline("runconfig", "validate", "f.yml", status=2)
         assert what in done.stdout, done
 
     bomb = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"] + ["a%d: &a%d [%s]" % (i, i, ", ".join(["*a%d" % (i - 1)] * 10)) for i in range(1, 12)]
@@ -75,7 +75,27 @@ def test_hostile_files(ferry):
     refused(b"\x00\x01\x02", "a control character")
 
 
-def test_a_missing_configuration_lists_those_there_are(ferry):
-    ferry("folder", "attach")
-    (ferry.project / "train.py").write_text("print(1)\n")
-    assert "there are: docker, local" in ferry("run", "submit-script", "-c", "remote", status=5).stderr
+def test_a_missing_configuration_lists_those_there_are(offline):
+    offline("folder", "attach")
+    (offline.project / "train.py").write_text("print(1)\n")
+    assert "there are: docker, local" in offline("run", "submit-script", "-c", "remote", status=5).stderr
+
+
+def test_a_run_as_the_file_says(shared, tmp_path):
+    folder = write_tree(tmp_path / "project", {
+        "train.py": "import os, sys; print(sys.argv[1:], os.environ['A'], os.environ['B'])\n",
+        ".azureml/config.json": '{"workspace_name": "default", "experiment_name": "configured"}',
+        ".azureml/mine.runconfig": "script: train.py\narguments: [--lr, 0.1, $A]\nenvironment:\n  python: {userManagedDependencies: true, interpreterPath: '%s'}\n  environmentVariables: {A: file, B: file}\n" % PYTHON,
+    })
+    done = shared.run("run", "submit-script", "-c", "mine", "--env", "B=line", cwd=folder)
+    assert done.returncode == 0 and "['--lr', '0.1', 'file'] file line" in done.stdout, done
+    run = shared.ok("run", "submit-script", "--async", "-c", "mine", "train.py", "own", cwd=folder).strip()
+    view = shared.wait(run, "Completed")
+    assert view["experiment"] == "configured" and view["spec"]["run_configuration"] == "mine"
+    assert b"['own'] file file" in shared.output(run)
+
+
+def test_an_unknown_environment_or_target_is_named(shared, tmp_path):
+    folder = write_tree(tmp_path / "project", {"train.py": "", "a.runconfig": "script: train.py\nenvironment: {name: nobody}\n"})
+    assert "nobody" in shared.run("run", "submit-script", "-c", "a.runconfig", cwd=folder).stderr
+    assert "there is no compute target 'moon'" in shared.run("run", "submit-script", "--target", "moon", "train.py", cwd=folder).stderr
