@@ -36,6 +36,7 @@ Json ToJson(const Launch& launch) {
                            {"environment", launch.environment},
                            {"folder", launch.folder},
                            {"token", launch.token},
+                           {"end_container", launch.end_container},
                            {"first_line", launch.first_line},
                            {"max_duration_seconds", launch.max_duration_seconds},
                            {"stop_grace_seconds", launch.stop_grace_seconds},
@@ -50,6 +51,7 @@ Launch LaunchFromJson(const Json& json) {
   launch.environment = json.GetStringMap("environment");
   launch.folder = json.GetString("folder");
   launch.token = json.GetString("token");
+  launch.end_container = json.GetStrings("end_container");
   launch.first_line = json.GetString("first_line");
   launch.max_duration_seconds = json.GetInt("max_duration_seconds");
   launch.stop_grace_seconds = json.GetInt("stop_grace_seconds", 10);
@@ -106,7 +108,8 @@ class Supervisor {
     options.stdout_fd = options.stderr_fd = log_.get();
     options.new_group = true;
     options.die_with_parent = true;
-    group_ = os::Cgroup::Make(launch_.name);
+    // A container gets a group from its engine.
+    if (!InContainer()) group_ = os::Cgroup::Make(launch_.name);
     if (group_) options.join_fd = group_->join().get();
     // First the record, then the script: whoever finds no record may start it without fear that it runs already.
     os::ProcessId self = os::Self();
@@ -124,7 +127,7 @@ class Supervisor {
   // Until the script and everything it started are gone and the record is written.
   void Run(os::Signals& signals) {
     Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)Spool(lines); });
-    while (!ended_ || os::HasChildren()) {
+    while (!Over()) {
       std::vector<os::PollItem> items = {{signals.fd()}, {listener_.get()}};
       for (const Client& client : clients_) items.push_back({client.fd.get(), !client.out.empty()});
       os::Poll(items, Patience());
@@ -148,6 +151,10 @@ class Supervisor {
  private:
   std::string Path(std::string_view name) const { return os::JoinPath(folder_, name); }
 
+  // The engine removes what is left of a container by itself, and nothing of the script can outlive it there.
+  bool Over() const { return ended_ && (InContainer() ? !ending_ : !os::HasChildren()); }
+  bool InContainer() const { return !launch_.end_container.empty(); }
+
   std::optional<milliseconds> Patience() const {
     auto until = [](Steady::time_point t) { return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(t - Steady::now())); };
     if (ended_ || kill_at_) return milliseconds(20);
@@ -156,12 +163,15 @@ class Supervisor {
   }
 
   void Reap() {
-    while (auto reaped = os::ReapOne())
-      if (reaped->first == script_ && !ended_) {
-        ended_ = reaped->second;
-        // Stragglers get a moment, then they go.
-        if (os::HasChildren()) Signal(SIGTERM, milliseconds(2000));
-      }
+    while (auto reaped = os::ReapOne()) {
+      if (reaped->first == ending_) ending_ = 0;
+      if (reaped->first != script_ || ended_) continue;
+      ended_ = reaped->second;
+      // Stragglers get a moment, then they go.
+      if (!InContainer() && os::HasChildren()) Signal(SIGTERM, milliseconds(2000));
+      // Somebody killed the engine's process; the container is still there.
+      if (InContainer() && ended_->signal && !ending_) EndContainer();
+    }
   }
 
   void Stop() {
@@ -170,7 +180,11 @@ class Supervisor {
   }
 
   void Signal(int signal, milliseconds grace) {
-    for (int pid : os::Descendants()) os::SendSignal(pid, signal);
+    // The engine's process hands it on: once.
+    if (InContainer())
+      os::SendSignal(script_, signal);
+    else
+      for (int pid : os::Descendants()) os::SendSignal(pid, signal);
     if (!kill_at_) kill_at_ = Steady::now() + grace;
   }
 
@@ -181,10 +195,25 @@ class Supervisor {
       Signal(SIGTERM, std::chrono::seconds(launch_.stop_grace_seconds));
     }
     if (kill_at_ && now >= *kill_at_) {
+      if (InContainer() && !killed_) {
+        killed_ = true;
+        EndContainer();
+        return;
+      }
       killed_ = true;
       if (group_) group_->Kill();
       for (int pid : os::Descendants()) os::SendSignal(pid, SIGKILL);
     }
+  }
+
+  // Everything is killed a while later, should the engine not manage.
+  void EndContainer() {
+    os::SpawnOptions options;
+    options.argv = launch_.end_container;
+    options.stdout_fd = options.stderr_fd = log_.get();
+    options.die_with_parent = true;
+    if (auto pid = os::Spawn(options); pid.ok()) ending_ = *pid;
+    kill_at_ = Steady::now() + std::chrono::seconds(10);
   }
 
   void AcceptAll() {
@@ -330,7 +359,9 @@ class Supervisor {
     exit.message = failure_;
     // The group's own count where there is one, else the machine's.
     auto counted = group_ ? group_->OutOfMemoryKills() : std::nullopt;
-    exit.out_of_memory = exit.signal == SIGKILL && !killed_ && (counted ? *counted > 0 : os::OutOfMemoryKills() > memory_kills_);
+    // A container tells of a kill by its status.
+    bool kill = exit.signal == SIGKILL || (InContainer() && exit.code == 128 + SIGKILL);
+    exit.out_of_memory = kill && !killed_ && (counted ? *counted > 0 : os::OutOfMemoryKills() > memory_kills_);
     group_.reset();
     std::string text = model::ToJson(exit).Dump();
     // A full disk must not turn an ended script into one that never ends: space may come back. A folder that is gone was forgotten.
@@ -344,6 +375,7 @@ class Supervisor {
   uint64_t spooled_ = 0;
   os::Fd spool_;
   int script_ = 0;
+  int ending_ = 0;  // what ends the container, while it runs
   Steady::time_point started_;
   uint64_t memory_kills_ = 0;
   std::optional<os::Cgroup> group_;

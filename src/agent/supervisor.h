@@ -26,7 +26,9 @@ struct Launch {
   std::map<std::string, std::string> environment;  // on top of InheritedEnvironment()
   std::string folder;                              // working directory
   std::string token;                               // what the script must show to log
-  std::string first_line;                          // written to the log before the script starts; may be empty
+  // Ends the container that `argv` starts; empty: it starts none. The engine's process hands SIGTERM on to the script, and its end is the container's.
+  std::vector<std::string> end_container;
+  std::string first_line;  // written to the log before the script starts; may be empty
   int64_t max_duration_seconds = 0;
   int64_t stop_grace_seconds = 10;  // between SIGTERM and SIGKILL
   int64_t sample_seconds = 10;      // between samples of what the script uses; 0: none

@@ -17,6 +17,8 @@
 #include <thread>
 
 #include "base/text.h"
+#include "environment/image/run.h"
+#include "environment/image/test_engine.h"
 #include "os/process.h"
 
 namespace ferry::agent {
@@ -245,6 +247,100 @@ TEST_F(SupervisorTest, TheScriptDiesWithItsSupervisor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_TRUE(gone);
+}
+
+struct TestEngine : environment::EngineTest {
+  using EngineTest::base_;
+  using EngineTest::engine_;
+  using EngineTest::SetUpTestSuite;
+};
+
+// The script is in a container, and what the supervisor starts is podman.
+class ContainerSupervisorTest : public SupervisorTest {
+ protected:
+  static void SetUpTestSuite() { TestEngine::SetUpTestSuite(); }
+  void TearDown() override {
+    EXPECT_TRUE(environment::EndContainer(TestEngine::engine_, environment::ContainerName(name_)).ok());
+    SupervisorTest::TearDown();
+  }
+  Launch Python(const std::string& text, uint64_t memory = 0) {
+    Launch launch = Script("");
+    environment::Ready ready;
+    ready.image = TestEngine::base_;
+    environment::RunPlan plan;
+    plan.engine = TestEngine::engine_;
+    plan.name = environment::ContainerName(name_);
+    plan.work = launch.folder;
+    plan.argv = {"python3", "-uc", text};
+    plan.variables = {{"FERRY_ATTEMPT", name_}, {"TOKEN", launch.token}};
+    plan.later = {"FERRY_RUN_SOCKET"};
+    plan.memory = memory;
+    auto start = environment::ContainerCommand(ready, {}, plan);
+    EXPECT_TRUE(start.ok());
+    launch.argv = start->argv;
+    launch.environment = start->environment;
+    launch.end_container = environment::EndCommand(plan.engine, plan.name);
+    return launch;
+  }
+  bool Exists() {
+    return os::RunProgram({TestEngine::engine_.program, "container", "exists", environment::ContainerName(name_)}, std::chrono::minutes(1)).ok();
+  }
+};
+
+TEST_F(ContainerSupervisorTest, StatusOutputAndRecords) {
+  model::Exit exit =
+      RunIt(Python("import os, socket, sys\n"
+                   "host, port = os.environ['FERRY_RUN_SOCKET'].split(':')\n"
+                   "with socket.create_connection((host, int(port))) as s:\n"
+                   "    s.sendall(b'FERRY1 ' + os.environ['TOKEN'].encode() + b'\\n{\"metric\":\"a\"}\\n')\n"
+                   "    print(s.makefile().readline().strip(), os.getcwd())\n"
+                   "sys.exit(3)"));
+  EXPECT_EQ(exit.code, 3);
+  EXPECT_EQ(Read(folder_ / "std_log.txt"), StrCat("ok ", (folder_ / "work").string(), "\n"));
+  EXPECT_EQ(Read(folder_ / "spool"), "{\"metric\":\"a\"}\n");
+  EXPECT_FALSE(Exists());
+}
+
+TEST_F(ContainerSupervisorTest, TermReachesTheScriptOnce) {
+  ASSERT_EQ(Start(Python("import signal, sys, time\n"
+                         "seen = []\n"
+                         "signal.signal(signal.SIGTERM, lambda *_: seen.append(1))\n"
+                         "print('ready')\n"
+                         "while not seen: time.sleep(0.02)\n"
+                         "time.sleep(0.3)\n"
+                         "sys.exit(40 + len(seen))")),
+            0);
+  ASSERT_TRUE(Said("ready"));
+  ::kill(static_cast<pid_t>(Supervisor().GetInt("pid")), SIGTERM);
+  EXPECT_EQ(WaitForEnd().code, 41);
+  EXPECT_FALSE(Exists());
+}
+
+TEST_F(ContainerSupervisorTest, WhoIgnoresTermIsKilled) {
+  ASSERT_EQ(Start(Python("import signal, time; signal.signal(15, signal.SIG_IGN); print('ready'); time.sleep(600)")), 0);
+  ASSERT_TRUE(Said("ready"));
+  ::kill(static_cast<pid_t>(Supervisor().GetInt("pid")), SIGTERM);
+  model::Exit exit = WaitForEnd();
+  EXPECT_NE(exit.code, 0);
+  EXPECT_FALSE(exit.out_of_memory) << "we killed it";
+  EXPECT_FALSE(Exists());
+  EXPECT_TRUE(os::ProcessesWith("FERRY_ATTEMPT", name_).empty());
+}
+
+TEST_F(ContainerSupervisorTest, OutOfMemory) {
+  model::Exit exit = RunIt(Python("x = bytearray(512 << 20)", 64u << 20));
+  EXPECT_EQ(exit.code, 137);
+  EXPECT_EQ(model::ReasonOf(exit), model::EndReason::kOutOfMemory);
+}
+
+TEST_F(ContainerSupervisorTest, TheContainerEndsWithTheEnginesProcess) {
+  ASSERT_EQ(Start(Python("import time; print('ready'); time.sleep(600)")), 0);
+  ASSERT_TRUE(Said("ready"));
+  for (int pid : os::ProcessesWith("FERRY_ATTEMPT", name_))
+    if (Read(StrCat("/proc/", pid, "/comm")) == "podman\n") ::kill(pid, SIGKILL);
+  EXPECT_EQ(WaitForEnd().signal, SIGKILL);
+  EXPECT_FALSE(Exists());
+  EXPECT_TRUE(os::ProcessesWith("FERRY_ATTEMPT", name_).empty());
 }
 
 class ChannelTest : public SupervisorTest {
