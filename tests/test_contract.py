@@ -172,6 +172,15 @@ def server(tmp_path_factory):
     server.ferry("server", "stop")
 
 
+def node_token(server):
+    """The token of the node "local", made as the server makes it."""
+    import hashlib
+    import hmac
+
+    secret = (server.home / "secret").read_bytes()
+    return "node/local/" + hmac.new(secret, b"node/local", hashlib.sha256).hexdigest()
+
+
 def wait_for(server, run, status):
     import time
 
@@ -248,6 +257,34 @@ def test_answers(server, tmp_path):
     wait_for(server, "r2", "Canceled")
     assert ask("POST", "/api/v1/runs/r2/cancel", template=one + "/cancel")[0] == 409
 
+    # Environments: what is registered, what is built, and runs that need one.
+    env = "/api/v1/environments/{name}"
+    definition = {"python": {"condaDependencies": {"channels": ["conda-forge"], "dependencies": ["python=3.11", {"pip": ["six"]}]}}}
+    assert ask("PUT", "/api/v1/environments/mine", {"definition": definition, "description": "d", "tags": {"a": "b"}}, template=env)[0] == 201
+    assert ask("PUT", "/api/v1/environments/mine", {"definition": definition}, template=env)[0] == 200
+    assert ask("PUT", "/api/v1/environments/AzureML-Mine", {"definition": definition}, template=env)[0] == 400
+    assert any(e["name"] == "mine" for e in ask("GET", "/api/v1/environments")[1]["environments"])
+    key = ask("GET", "/api/v1/environments/mine?version=1", template=env)[1]["key"]
+    ask("GET", "/api/v1/environments/AzureML-PyTorch-1.6-GPU", template=env)
+    assert ask("GET", "/api/v1/environments/none", template=env)[0] == 404
+    ask("GET", "/api/v1/environments/mine/versions", template=env + "/versions")
+    node = node_token(server)
+    build = {"lock": {"kind": "venv", "python": "3.11.2", "platform": "linux-64", "packages": [{"name": "six", "version": "1.17.0", "source": "pypi"}]},
+             "seconds": 1.5, "path": "/somewhere", "archive": digest}
+    of_agents = "/api/v1/agent/environments/{key}"
+    ask("POST", f"/api/v1/agent/environments/{key}/build", build, token=node, template=of_agents + "/build")
+    assert ask("GET", f"/api/v1/agent/environments/{key}", token=node, template=of_agents)[1]["archive"] == digest
+    assert ask("GET", f"/api/v1/agent/environments/{'0' * 64}", token=node, template=of_agents)[0] == 404
+    ask("GET", "/api/v1/builds")
+    assert ask("GET", f"/api/v1/builds/{key}", template="/api/v1/builds/{key}")[1]["lock"]["packages"][0]["name"] == "six"
+    assert len(ask("POST", "/api/v1/builds/prune", {"keep_bytes": 0, "older_than_days": 1, "dry_run": True})[1]["pruned"]) == 1
+    assert ask("DELETE", "/api/v1/environments/mine?version=1", template=env)[1] == {"name": "mine", "versions": ["1"]}
+    ask("POST", "/api/v1/runs/r1/rerun", {"id": "r1-again"}, template=one + "/rerun")
+    ask("POST", "/api/v1/runs", {"id": "r3", "experiment": "contract", "command": ["true"], "watch": ["logs"], "auto_prepare": True,
+                                 "environment_definition": {"python": {"userManagedDependencies": True}}})
+    assert ask("GET", "/api/v1/runs/r3", template=one)[1]["environment"]["name"] == "Experiment contract Environment"
+    assert ask("GET", "/api/v1/runs/r2/lock", template=one + "/lock")[0] == 404
+
     ask("GET", "/api/v1/workspaces")
     ask("POST", "/api/v1/workspaces", {"name": "team"})
     assert ask("POST", "/api/v1/workspaces", {"name": "team"})[0] == 409
@@ -267,7 +304,7 @@ def test_answers(server, tmp_path):
 
     # Everything was asked but what ends the server, never ends, or is the agent's.
     missed = {(m, p) for m, p, o in operations() if o["x-need"] != "node"} - server.seen
-    assert missed == {("post", "/api/v1/shutdown"), ("get", "/api/v1/events")}
+    assert missed == {("post", "/api/v1/shutdown"), ("get", "/api/v1/events"), ("get", "/api/v1/runs/{id}/lock")}
 
 
 def test_agents_blobs_are_the_same_as_users():

@@ -10,6 +10,7 @@ WALLS = [
     ("http", re.compile(r"^boost/")),
     ("sqlite", re.compile(r"^sqlite3\.h$")),
     ("blob", re.compile(r"^zstd\.h$")),
+    ("yaml", re.compile(r"^yaml-cpp/")),
 ]
 
 

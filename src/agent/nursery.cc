@@ -92,9 +92,6 @@ int RunNursery(const std::string& lock) {
     (void)out.Release();
   }
   os::IgnoreChildren();
-  // Reading the kernel's counters costs as much as a fork; once a second is enough.
-  uint64_t memory_kills = 0;
-  std::chrono::steady_clock::time_point look_again{};
   std::string buffered;
   os::Fd input(0);
   for (;;) {
@@ -112,10 +109,6 @@ int RunNursery(const std::string& lock) {
         (void)os::WriteAll(out, line);
         (void)out.Release();
       };
-      if (std::chrono::steady_clock::now() >= look_again) {
-        memory_kills = os::OutOfMemoryKills();
-        look_again = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-      }
       auto child = os::ForkDetached();
       if (!child.ok()) {
         answer(child.error().message);
@@ -125,9 +118,7 @@ int RunNursery(const std::string& lock) {
           held.Close();
           answer(error);
         };
-        ferry::agent::Launch what = LaunchFromJson(launch ? *launch : Json());
-        what.memory_kills = memory_kills;
-        os::ProcessExit(SuperviseHere(folder, what, started));
+        os::ProcessExit(SuperviseHere(folder, LaunchFromJson(launch ? *launch : Json()), started));
       }
     }
     buffered.erase(0, start);

@@ -28,6 +28,10 @@ std::map<std::string, std::string> InheritedEnvironment() {
   return out;
 }
 
+bool DiedOfMemory(int signal, bool killed, const MemoryKills& kills) {
+  return signal == SIGKILL && !killed && (kills.group ? *kills.group > 0 : kills.after > kills.before);
+}
+
 Json ToJson(const Launch& launch) {
   Json gpus = Json::MakeArray();
   for (int gpu : launch.gpus) gpus.Push(gpu);
@@ -98,7 +102,6 @@ class Supervisor {
     TRY(listener_, os::ListenTcp("127.0.0.1", 0));
     if (!launch_.first_line.empty()) TRY_VOID(os::WriteAll(log_, launch_.first_line + "\n"));
     os::BecomeSubreaper();
-    memory_kills_ = launch_.memory_kills ? *launch_.memory_kills : os::OutOfMemoryKills();
     os::SpawnOptions options;
     options.argv = launch_.argv;
     options.environment = InheritedEnvironment();
@@ -126,6 +129,8 @@ class Supervisor {
 
   // Until the script and everything it started are gone and the record is written.
   void Run(os::Signals& signals) {
+    // Beside the script's own start, which it would delay: reading the kernel's counters costs as much as a fork.
+    if (!group_ || !group_->OutOfMemoryKills()) memory_kills_ = os::OutOfMemoryKills();
     Sampler sampler(launch_.sample_seconds, launch_.gpus, [this](const std::string& lines) { (void)Spool(lines); });
     while (!Over()) {
       std::vector<os::PollItem> items = {{signals.fd()}, {listener_.get()}};
@@ -357,11 +362,10 @@ class Supervisor {
     exit.signal = ended_->signal;
     exit.timed_out = timed_out_;
     exit.message = failure_;
-    // The group's own count where there is one, else the machine's.
-    auto counted = group_ ? group_->OutOfMemoryKills() : std::nullopt;
     // A container tells of a kill by its status.
-    bool kill = exit.signal == SIGKILL || (InContainer() && exit.code == 128 + SIGKILL);
-    exit.out_of_memory = kill && !killed_ && (counted ? *counted > 0 : os::OutOfMemoryKills() > memory_kills_);
+    const int signal = InContainer() && exit.code == 128 + SIGKILL ? SIGKILL : exit.signal;
+    if (signal == SIGKILL)
+      exit.out_of_memory = DiedOfMemory(signal, killed_, {group_ ? group_->OutOfMemoryKills() : std::nullopt, memory_kills_, os::OutOfMemoryKills()});
     group_.reset();
     std::string text = model::ToJson(exit).Dump();
     // A full disk must not turn an ended script into one that never ends: space may come back. A folder that is gone was forgotten.

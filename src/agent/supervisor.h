@@ -33,8 +33,15 @@ struct Launch {
   int64_t stop_grace_seconds = 10;  // between SIGTERM and SIGKILL
   int64_t sample_seconds = 10;      // between samples of what the script uses; 0: none
   std::vector<int> gpus;
-  std::optional<uint64_t> memory_kills;  // the kernel's count just before, when it is known
 };
+// What the kernel counted of processes that it killed for memory.
+struct MemoryKills {
+  std::optional<uint64_t> group;  // in the script's own control group, when that counts
+  uint64_t before = 0;            // on the whole machine, when the script began
+  uint64_t after = 0;             // and when it had ended
+};
+// Whether the script died for want of memory. `killed`: the supervisor itself has sent SIGKILL.
+bool DiedOfMemory(int signal, bool killed, const MemoryKills& kills);
 // What every script inherits from the agent: everything but Ferry's own variables.
 std::map<std::string, std::string> InheritedEnvironment();
 Json ToJson(const Launch& launch);

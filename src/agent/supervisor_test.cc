@@ -13,6 +13,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <thread>
 
@@ -213,6 +214,55 @@ TEST_F(SupervisorTest, WhoIgnoresTermIsKilled) {
   EXPECT_EQ(exit.signal, SIGKILL);
   EXPECT_FALSE(exit.out_of_memory) << "we sent that signal";
   EXPECT_GE(Steady::now() - began, std::chrono::milliseconds(900));
+}
+
+TEST(DiedOfMemory, IsToldFromOtherKills) {
+  EXPECT_TRUE(DiedOfMemory(SIGKILL, false, {1, 0, 0})) << "the group's count alone says it";
+  EXPECT_FALSE(DiedOfMemory(SIGKILL, false, {0, 3, 4})) << "it was somebody else's";
+  EXPECT_TRUE(DiedOfMemory(SIGKILL, false, {std::nullopt, 3, 4}));
+  EXPECT_FALSE(DiedOfMemory(SIGKILL, false, {std::nullopt, 3, 3})) << "a plain kill";
+  EXPECT_FALSE(DiedOfMemory(SIGKILL, true, {1, 3, 4})) << "we sent that signal";
+  EXPECT_FALSE(DiedOfMemory(SIGSEGV, false, {1, 3, 4}));
+  EXPECT_FALSE(DiedOfMemory(0, false, {1, 3, 4})) << "a child of the script died, and the script went on";
+}
+
+// What limits a script to 32 MB, as its first command; empty where the system does not permit it. `group`: to be removed afterwards, or empty.
+std::string LimitMemory(const std::string& name, std::string& group) {
+  std::string second;
+  std::ifstream own("/proc/self/cgroup");
+  for (std::string line; std::getline(own, line);) {
+    if (line.starts_with("0::")) second = "/sys/fs/cgroup" + line.substr(3);
+    if (line.find(":memory:") == std::string::npos) continue;
+    group = StrCat("/sys/fs/cgroup/memory", line.substr(line.rfind(':') + 1), "/", name);
+    std::error_code error;
+    if (fs::create_directory(group, error) && std::ofstream(group + "/memory.limit_in_bytes") << 33554432 << std::flush)
+      return StrCat("echo $$ > ", group, "/cgroup.procs");
+    fs::remove(group, error);
+    group.clear();
+  }
+  // Version 2: the supervisor's group for the script is the one that counts.
+  if (Read(second + "/cgroup.subtree_control").find("memory") == std::string::npos || ::access((second + "/cgroup.procs").c_str(), W_OK) != 0) return {};
+  return StrCat("echo 33554432 > ", second, "/ferry-", name, "/memory.max");
+}
+
+TEST_F(SupervisorTest, AScriptThatTheKernelKillsForMemoryIsToldFromOneThatSomebodyKills) {
+  std::string group;
+  std::string limit = LimitMemory(name_, group);
+  if (limit.empty()) {
+    std::cout << "no control group with a limit is permitted here: only the plain kill is tried\n";
+  } else {
+    // The second limit is for a group that turns out to limit nothing.
+    model::Exit exit = RunIt(Script(StrCat(limit, " && ulimit -v 1000000 && exec tail /dev/zero")));
+    EXPECT_EQ(exit.signal, SIGKILL) << Read(folder_ / "std_log.txt");
+    EXPECT_TRUE(exit.out_of_memory);
+    EXPECT_EQ(model::ReasonOf(exit), model::EndReason::kOutOfMemory);
+    EXPECT_TRUE(group.empty() || ::rmdir(group.c_str()) == 0);
+    fs::remove(folder_ / "exit.json");
+  }
+  model::Exit exit = RunIt(Script("kill -KILL $$"));
+  EXPECT_EQ(exit.signal, SIGKILL);
+  EXPECT_FALSE(exit.out_of_memory);
+  EXPECT_EQ(model::ReasonOf(exit), model::EndReason::kScriptKilled);
 }
 
 TEST_F(SupervisorTest, MaxDuration) {

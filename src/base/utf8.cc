@@ -48,4 +48,16 @@ std::string ToUtf8(std::string text) {
   return out;
 }
 
+size_t CutCharacter(std::string_view text) {
+  for (size_t n = 1; n <= 3 && n <= text.size(); ++n) {
+    std::string_view tail = text.substr(text.size() - n);
+    if ((static_cast<uint8_t>(tail[0]) & 0xC0) == 0x80) continue;
+    // Whatever the first byte is, the lowest or the highest of all following bytes may stand behind it.
+    for (const char* rest : {"\x80\x80\x80", "\xBF\xBF\xBF"})
+      if (CharacterLength(std::string(tail) + rest) > n) return n;
+    return 0;
+  }
+  return 0;
+}
+
 }  // namespace ferry

@@ -55,6 +55,9 @@ class BlobStore {
 
   // kNotFound "blob.not_found".
   virtual Result<std::unique_ptr<Reader>> Open(const Digest& digest) = 0;
+
+  // Forgets a blob that came in parts and gives its bytes back; whoever has it open reads on. One in a pack stays, and one that is not here is success.
+  virtual Result<void> Remove(const Digest& digest) = 0;
 };
 
 }  // namespace ferry::blob

@@ -295,6 +295,27 @@ TEST_P(BlobConformance, PackedBlobByPartsToo) {
   ExpectReadable("small");
 }
 
+TEST_P(BlobConformance, RemovedBlobsGoAndMayComeAgain) {
+  const std::string large = SomeBytes(5, 300'000), packed = SomeBytes(6, 300);
+  const Digest digest = HashBytes(large);
+  ASSERT_TRUE(store_->Remove(digest).ok()) << "nothing to remove";
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(store_->AddPart(digest, 0, large).ok());
+    ASSERT_TRUE(store_->FinishParts(digest, large.size()).ok());
+    auto open = store_->Open(digest);
+    ASSERT_TRUE(open.ok());
+    ASSERT_TRUE(store_->Remove(digest).ok());
+    EXPECT_FALSE(store_->Has(std::span(&digest, 1)).value()[0]);
+    EXPECT_EQ(store_->Open(digest).error().code, Code::kNotFound);
+    EXPECT_EQ((*open)->Read(0, large.size()).ValueOr(""), large) << "who had it open reads on";
+    if (round == 0) Reopen();
+    EXPECT_FALSE(store_->Has(std::span(&digest, 1)).value()[0]);
+  }
+  ASSERT_TRUE(Upload(*store_, PackOf({packed})).ok());
+  ASSERT_TRUE(store_->Remove(HashBytes(packed)).ok());
+  ExpectReadable(packed);
+}
+
 TEST_P(BlobConformance, RangeReads) {
   const std::string packed = SomeBytes(3, 100'000), plain = SomeBytes(4, 100'000), loose = SomeBytes(6, 300'000);
   ASSERT_TRUE(Upload(*store_, PackOf({packed, plain})).ok());

@@ -179,7 +179,7 @@ std::string Completed(std::string_view line) {
 }
 
 TEST(Args, Completion) {
-  EXPECT_EQ(Completed("r"), "run");
+  EXPECT_EQ(Completed("r"), "run runconfig");
   EXPECT_EQ(Completed("run sub"), "submit-script submit-command");
   EXPECT_EQ(Completed("run list --st"), "--status");
   EXPECT_EQ(Completed("run list --status C"), "CancelRequested Completed Canceled");

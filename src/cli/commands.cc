@@ -17,8 +17,8 @@ Option OutputFolder(const char* help) { return {.name = "output-dir", .letter = 
 // What both ways to submit take.
 std::vector<Option> SubmitOptions(std::vector<Option> own) {
   std::vector<Option> options = {
-      Experiment("experiment; without it the name of the source directory"),
-      {.name = "target", .value = "TARGET", .help = "compute target", .other = "local", .alias = "ct"},
+      Experiment("experiment; without it that of .azureml/config.json, else the name of the source directory"),
+      {.name = "target", .value = "TARGET", .help = "compute target; without it that of the run configuration, else 'local'", .alias = "ct"},
   };
   for (Option& option : own) options.push_back(std::move(option));
   for (Option option : std::vector<Option>{
@@ -31,8 +31,9 @@ std::vector<Option> SubmitOptions(std::vector<Option> own) {
            {.name = "gpus", .value = "N", .help = "devices it needs", .other = "0", .number = true},
            {.name = "run-id", .value = "ID", .help = "the run's id; submitting the same again is the same run"},
            {.name = "parent-run-id", .value = "RUN", .help = "the run this one belongs to"},
-           {.name = "run-configuration-name", .letter = 'c', .value = "NAME", .help = "a run configuration", .hidden = true},
-           {.name = "conda-dependencies", .value = "FILE", .help = "a conda file", .hidden = true},
+           {.name = "run-configuration-name", .letter = 'c', .value = "NAME", .help = "a run configuration of .azureml, or a file; options win over it"},
+           {.name = "conda-dependencies", .letter = 'd', .value = "FILE", .help = "a conda file, or requirements (.txt), to build the environment from"},
+           {.name = "environment-name", .value = "NAME[@VERSION]", .help = "a registered environment", .alias = "environment"},
        })
     options.push_back(std::move(option));
   return options;
@@ -52,7 +53,7 @@ std::vector<Command> RunCommands() {
            {.name = "source-directory", .value = "FOLDER", .help = "what is sent with the script", .other = "."},
            {.name = "interpreter", .value = "PATH", .help = "the python to run it with; without it the target's own"},
        }),
-       .positionals = {{.name = "SCRIPT", .help = "the script, relative to the source directory", .required = true},
+       .positionals = {{.name = "SCRIPT", .help = "the script, relative to the source directory; without it that of the run configuration"},
                        {.name = "ARGS", .help = "everything behind SCRIPT is the script's own", .remainder = true}},
        .handler = SubmitScript,
        .detail = kSubmitDetail},
@@ -148,6 +149,33 @@ std::vector<Command> RunCommands() {
   };
 }
 
+std::vector<Command> ConfigurationCommands() {
+  const Positional file = {.name = "FILE", .help = "the file, or the name of one in .azureml", .required = true};
+  return {
+      {.path = "folder attach",
+       .summary = "Make .azureml in a folder: its workspace and experiment, and run configurations to begin with",
+       .reach = Reach::kOutput,
+       .options = {{.name = "workspace-name", .letter = 'w', .value = "NAME", .help = "workspace; without it 'default'"},
+                   Experiment("experiment; without it the name of the folder"),
+                   {.name = "path", .value = "FOLDER", .help = "the folder", .other = "."}},
+       .positionals = {{.name = "PATH", .help = "the folder; without it this one", .fills = "path"}},
+       .handler = AttachFolder,
+       .detail = "What is there already is left as it is."},
+      {.path = "runconfig validate",
+       .summary = "Say everything that is wrong with a run configuration",
+       .reach = Reach::kOutput,
+       .positionals = {file},
+       .handler = ValidateConfiguration,
+       .detail = "The exit status is 0 when it is valid and 2 when it is not. Warnings do not count."},
+      {.path = "runconfig show",
+       .summary = "Show a run configuration",
+       .reach = Reach::kOutput,
+       .options = {{.name = "resolved", .help = "with every default, and the files it names read in"}},
+       .positionals = {file},
+       .handler = ShowConfiguration},
+  };
+}
+
 std::vector<Command> AdminCommands() {
   const Option name = {.name = "name", .letter = 'n', .value = "NAME", .help = "its name", .required = true};
   const Option workspace = {.name = "workspace-name", .letter = 'w', .value = "NAME", .help = "its name", .required = true};
@@ -216,11 +244,13 @@ CommandTable MakeTable() {
       {"run", "Submit runs and look after them"},
       {"experiment", "Experiments: runs under one name"},
       {"workspace", "Workspaces: experiments under one name"},
+      {"folder", "Folders with scripts, attached to a workspace"},
+      {"runconfig", "Run configurations: what to run, where, and with what"},
       {"user", "Who may use the server"},
       {"token", "Tokens of users"},
       {"node", "Machines that run agents"},
   };
-  for (auto* part : {RunCommands, AdminCommands, ProgramCommands})
+  for (auto* part : {RunCommands, ConfigurationCommands, AdminCommands, ProgramCommands})
     for (Command& command : part()) table.commands.push_back(std::move(command));
   return table;
 }

@@ -43,6 +43,11 @@ Result<int> CreateToken(Context& context);
 Result<int> ListTokens(Context& context);
 Result<int> RevokeToken(Context& context);
 Result<int> ListNodes(Context& context);
+// folder.cc
+Result<int> AttachFolder(Context& context);
+// configuration_commands.cc
+Result<int> ValidateConfiguration(Context& context);
+Result<int> ShowConfiguration(Context& context);
 // program.cc
 Result<int> ShowVersion(Context& context);
 Result<int> PrintCompletion(Context& context);

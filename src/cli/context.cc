@@ -27,22 +27,6 @@ std::string HintFor(const Error& error) {
   return {};
 }
 
-// The workspace_name of the nearest .azureml/config.json at or above the folder; "" when there is none.
-Result<std::string> ConfiguredWorkspace(const std::string& folder) {
-  auto real = os::RealPath(folder);
-  if (!real.ok()) return std::string();
-  for (std::string at = *real;;) {
-    std::string file = os::JoinPath(at, ".azureml/config.json");
-    if (auto text = os::ReadFile(file, 1u << 20); text.ok()) {
-      TRY(Json json, ParseJson(*text, file));
-      return json.GetString("workspace_name");
-    }
-    if (at.empty() || at == "/") return std::string();
-    const size_t slash = at.rfind('/');
-    at.resize(slash == 0 ? 1 : slash);
-  }
-}
-
 }  // namespace
 
 Streams Streams::Standard() { return {WriterTo(stdout), WriterTo(stderr), Terminal::Of(1), Terminal::Of(2)}; }
@@ -59,8 +43,14 @@ Result<Session*> Context::Server() {
 
 Result<std::string> Context::Workspace() const {
   if (std::string name = arguments.Get("workspace-name"); !name.empty()) return name;
-  TRY(std::string configured, ConfiguredWorkspace(arguments.Get("path")));
-  return configured.empty() ? std::string("default") : configured;
+  TRY(FolderSettings settings, Folder());
+  return settings.workspace.empty() ? std::string("default") : settings.workspace;
+}
+
+Result<FolderSettings> Context::Folder() const {
+  TRY(FolderSettings settings, SettingsOfFolder(arguments.Get("path")));
+  if (settings.workspace.empty() && arguments.Has("source-directory")) return SettingsOfFolder(arguments.Get("source-directory"));
+  return settings;
 }
 
 Format Context::format() const {

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "cli/args.h"
 #include "cli/client.h"
+#include "cli/folder.h"
 #include "cli/main.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -39,6 +40,8 @@ struct Context {
   Result<Session*> Server();
   // The workspace asked for: --workspace-name, else that of .azureml/config.json at or above --path, else "default".
   Result<std::string> Workspace() const;
+  // What the folder of --path, or else the source directory, is attached to.
+  Result<FolderSettings> Folder() const;
 
   // Whether a person reads the result: no -o, or -o table.
   bool ForPeople() const { return format() == Format::kTable; }

@@ -100,9 +100,11 @@ class Watcher {
     // What an earlier connection already brought is not printed again.
     uint64_t& printed = printed_[StrCat(data.GetInt("attempt"), "/", data.GetString("stream"))];
     const uint64_t offset = static_cast<uint64_t>(data.GetInt("offset"));
-    if (offset < printed) bytes.remove_prefix(std::min<uint64_t>(bytes.size(), printed - offset));
-    if (bytes.empty()) return;
-    printed = std::max<uint64_t>(printed, offset) + bytes.size();
+    // Bytes that are no text were replaced, so the text may be longer than the bytes that it stands for.
+    const uint64_t next = static_cast<uint64_t>(data.GetInt("next", static_cast<int64_t>(offset + bytes.size())));
+    if (next <= printed) return;
+    if (offset < printed && next - offset == bytes.size()) bytes.remove_prefix(printed - offset);
+    printed = next;
     line_.Clear();
     printing_ = true;
     open_line_ = bytes.back() != '\n';

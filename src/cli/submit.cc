@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "cli/commands.h"
+#include "cli/configuration.h"
 #include "cli/context.h"
 #include "cli/follow.h"
 #include "cli/interrupt.h"
@@ -80,20 +81,6 @@ Result<std::string> ScriptInside(const std::string& folder, const std::string& s
   return *inside;
 }
 
-// A folder's name as an experiment's: other characters become '-'.
-std::string ExperimentFrom(const std::string& folder) {
-  std::string name;
-  for (char c : folder.substr(folder.rfind('/') + 1)) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-    if (!plain) c = '-';
-    if ((c == '-' || c == '.') && (name.empty() || name.back() == c)) continue;
-    if (c == '_' && name.empty()) continue;
-    name += c;
-    if (name.size() == 100) break;
-  }
-  return name.empty() ? "default" : name;
-}
-
 // The file that remembers the hashes of this folder's files; "" when there is no place for it.
 std::string CacheFile(const std::string& folder) {
   std::string cache = os::JoinPath(HomeOfFerry(), "cache");
@@ -118,6 +105,16 @@ class Submission {
     request_.Set("snapshot", scan_.manifest.Id().Hex());
     return {};
   }
+  // Reads the folder of an image's build context and names its snapshot in the environment.
+  Result<void> ScanContext(const std::string& folder, const std::string& dockerfile) {
+    context_folder_ = folder;
+    context_dockerfile_ = dockerfile;
+    TRY(context_scan_, snapshot::Scan({.folder = folder, .cache_file = CacheFile(folder), .threads = 0}));
+    Json context = Json::MakeObject({{"snapshot", context_scan_.manifest.Id().Hex()}});
+    context.SetIf("dockerfilePath", dockerfile);
+    request_.Find("environment_definition")->Find("docker")->Set("buildContext", std::move(context));
+    return {};
+  }
   void SetProperties(const std::map<std::string, std::string>& properties) { request_.Set("properties", properties); }
   const std::vector<std::string>& notes() const { return scan_.notes; }
 
@@ -135,6 +132,7 @@ class Submission {
         scanned_again = true;
         context_.Note(StrCat(error.message, "; reading the folder again"));
         TRY_VOID(Scan(request_.GetString("script")));
+        if (!context_folder_.empty()) TRY_VOID(ScanContext(std::string(context_folder_), std::string(context_dockerfile_)));
         continue;
       }
       if (error.slug == "upload.changed")
@@ -163,6 +161,7 @@ class Submission {
   }
 
   Result<Json> Try(Session& session) {
+    if (!context_folder_.empty()) TRY_VOID(UploadSnapshot(session, context_folder_, context_scan_.manifest, [](const UploadProgress&) {}));
     // Most snapshots are there already: the run is sent first, and the content only when it is asked for.
     auto answer = session.Send("POST", "/api/v1/runs", request_);
     if (answer.ok() || answer.error().slug != "snapshot.not_found" || !request_.Find("snapshot")) return answer;
@@ -184,39 +183,43 @@ class Submission {
   Json request_;
   std::string folder_;  // empty: no snapshot
   snapshot::ScanResult scan_;
+  std::string context_folder_, context_dockerfile_;  // of an image's build context; empty: none
+  snapshot::ScanResult context_scan_;
   uint64_t sent_ = 0;  // of the upload in the last try
 };
 
-Result<void> CheckSupported(const Arguments& given) {
-  if (given.Has("run-configuration-name")) return MakeError(Code::kInvalid, "submit.unsupported", "run configurations are not supported yet");
-  if (given.Has("conda-dependencies")) return MakeError(Code::kInvalid, "submit.unsupported", "conda dependencies are not supported yet");
-  return {};
-}
-
 // The part of the request that script and command share.
-Result<Json> CommonRequest(Context& context, const std::string& folder) {
+Result<Json> CommonRequest(Context& context, const std::string& folder, const Plan& plan) {
   const Arguments& given = context.arguments;
   TRY(std::string workspace, context.Workspace());
   TRY(auto tags, KeyValues(given.All("tag"), "--tag", true));
   TRY(auto environment, KeyValues(given.All("env"), "--env", false));
+  environment.insert(plan.config.environment.variables.begin(), plan.config.environment.variables.end());
   std::string experiment = given.Get("experiment-name");
+  if (experiment.empty()) {
+    TRY(FolderSettings settings, context.Folder());
+    experiment = settings.experiment;
+  }
   if (experiment.empty()) experiment = ExperimentFrom(folder);
   TRY_VOID(model::CheckName("experiment", experiment));
   std::string id = given.Get("run-id");
   if (id.empty()) id = StrCat(experiment.substr(0, 200), "_", Now().micros / 1'000'000, "_", RandomHex(4));
   TRY_VOID(model::CheckName("run id", id));
 
-  Json request = Json::MakeObject({{"id", id}, {"workspace", workspace}, {"experiment", experiment}, {"target", given.Get("target")}});
+  Json request = Json::MakeObject({{"id", id}, {"workspace", workspace}, {"experiment", experiment}, {"target", plan.config.target}});
   request.SetIf("name", given.Get("name")).SetIf("description", given.Get("description")).SetIf("parent", given.Get("parent-run-id"));
-  if (int64_t seconds = given.Number("max-run-duration-seconds")) request.Set("max_duration_seconds", seconds);
+  const bool own_limit = given.Has("max-run-duration-seconds");
+  if (int64_t seconds = own_limit ? given.Number("max-run-duration-seconds") : plan.config.max_run_duration_seconds)
+    request.Set("max_duration_seconds", seconds);
   if (int64_t gpus = given.Number("gpus")) request.Set("gpus", gpus);
   if (!tags.empty()) request.Set("tags", tags);
   if (!environment.empty()) request.Set("environment", environment);
+  AddPlan(plan, request);
   return request;
 }
 
 // Sends the run and, unless --async, follows it.
-Result<int> SendAndFollow(Context& context, Json request, const std::string& folder, const std::string& script) {
+Result<int> SendAndFollow(Context& context, Json request, const std::string& folder, const std::string& script, const Plan& plan) {
   const std::string id = request.GetString("id");
   if (!folder.empty()) request.Set("source", folder.substr(folder.rfind('/') + 1));
   std::map<std::string, std::string> facts;
@@ -226,6 +229,7 @@ Result<int> SendAndFollow(Context& context, Json request, const std::string& fol
   auto scanned = folder.empty() ? Result<void>() : submission.Scan(script);
   if (git.joinable()) git.join();
   TRY_VOID(scanned);
+  if (!plan.context.empty()) TRY_VOID(submission.ScanContext(plan.context, plan.config.environment.docker.context_dockerfile));
   if (!facts.empty()) submission.SetProperties(facts);
   for (const std::string& note : submission.notes()) context.Note(note);
 
@@ -252,26 +256,36 @@ Result<int> SendAndFollow(Context& context, Json request, const std::string& fol
 
 Result<int> SubmitScript(Context& context) {
   const Arguments& given = context.arguments;
-  TRY_VOID(CheckSupported(given));
+  if (!given.Has("SCRIPT") && !given.Has("run-configuration-name"))
+    return MakeError(Code::kInvalid, "args.missing", "SCRIPT is missing, and no run configuration (-c) names one", given.group);
   TRY(std::string folder, SourceFolder(given.Get("source-directory")));
-  TRY(std::string script, ScriptInside(folder, given.Get("SCRIPT")));
-  TRY(Json request, CommonRequest(context, folder));
-  request.Set("script", script);
-  if (!given.rest.empty()) request.Set("arguments", given.rest);
-  request.SetIf("interpreter", given.Get("interpreter"));
-  return SendAndFollow(context, std::move(request), folder, script);
+  TRY(Plan plan, PlanSubmission(context, folder, given.Get("SCRIPT")));
+  std::string script;
+  if (plan.config.command.empty()) {
+    TRY(script, ScriptInside(folder, plan.config.script));
+  }
+  TRY(Json request, CommonRequest(context, folder, plan));
+  if (script.empty()) {
+    request.Set("command", plan.config.command);
+  } else {
+    request.Set("script", script);
+    const auto& arguments = given.rest.empty() ? plan.config.arguments : given.rest;
+    if (!arguments.empty()) request.Set("arguments", arguments);
+  }
+  return SendAndFollow(context, std::move(request), folder, script, plan);
 }
 
 Result<int> SubmitCommand(Context& context) {
   const Arguments& given = context.arguments;
-  TRY_VOID(CheckSupported(given));
   std::string folder;
   if (given.Has("source-directory")) {
     TRY(folder, SourceFolder(given.Get("source-directory")));
   }
-  TRY(Json request, CommonRequest(context, folder.empty() ? os::CurrentFolder() : folder));
+  const std::string source = folder.empty() ? os::CurrentFolder() : folder;
+  TRY(Plan plan, PlanSubmission(context, source, given.rest.empty() ? std::string() : given.rest[0]));
+  TRY(Json request, CommonRequest(context, source, plan));
   request.Set("command", given.rest);
-  return SendAndFollow(context, std::move(request), folder, "");
+  return SendAndFollow(context, std::move(request), folder, "", plan);
 }
 
 }  // namespace ferry::cli

@@ -153,8 +153,6 @@ TEST_F(Submit, ErrorsBeforeAnythingIsSent) {
   EXPECT_EQ(submit(Src(), folder_ + "/other.py"), 2);
   EXPECT_EQ(submit(Src(), "hidden.py"), 2);
   EXPECT_NE(err().find("is left out of the snapshot by .amlignore"), std::string::npos) << err();
-  EXPECT_EQ(Run({"run", "submit-script", "-c", "rc", "train.py"}), 2);
-  EXPECT_EQ(err(), "ferry: run configurations are not supported yet\n");
   EXPECT_EQ(Run({"run", "submit-script", "--source-directory", Src(), "-e", "no good", "train.py"}), 2);
   EXPECT_EQ(Run({"run", "submit-script", "--source-directory", Src(), "--env", "A", "train.py"}), 2);
   EXPECT_EQ(err(), "ferry: --env is 'A'; expected NAME=VALUE\n");

@@ -28,6 +28,8 @@ namespace ferry::engine {
 // A new run: everything set but number, times and attempts. The same id with the same `request` is the same run.
 struct Submit {
   model::Run run;
+  // The run's own definition, to be registered with it: everything set but version and time. The run gets the version.
+  std::optional<model::EnvironmentRecord> environment = {};
 };
 struct Cancel {
   std::string run;
@@ -57,6 +59,7 @@ struct AgentReport {
   std::vector<model::AgentEvent> events;
   std::vector<std::pair<model::AttemptKey, Artifact>> artifacts;
   std::vector<std::pair<model::AttemptKey, Update>> updates;  // tags and properties that the script set
+  std::vector<model::Facts> facts;
 };
 // The metric summaries of a run changed; `attributes` are kinds metric.latest, metric.min and metric.max.
 struct MetricsChanged {
@@ -97,10 +100,29 @@ struct AddToken {
 struct RevokeToken {
   std::string id;
 };
+// A definition under a name: everything set but version and time. One that has the hash of the latest version is that version.
+struct RegisterEnvironment {
+  model::EnvironmentRecord environment;
+};
+// Takes a version out of the registry, or all of them (0). Runs keep what they were given.
+struct DeleteEnvironment {
+  std::string workspace;
+  std::string name;
+  int64_t version = 0;
+};
+// A node has built an environment: everything set but the times. A second build of the same replaces the first.
+struct NoteBuild {
+  model::BuildRecord build;
+};
+// These archives are gone.
+struct DropArchives {
+  std::vector<model::BuildRecord> builds;
+};
 struct Tick {};
 
-using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget,
-                           BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, Tick>;
+using Input =
+    std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget, BatchLaunched,
+                 BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -208,12 +230,19 @@ class Core {
   Result<Json> On(const RemoveUser& input, Time now);
   Result<Json> On(const AddToken& input, Time now);
   Result<Json> On(const RevokeToken& input, Time now);
+  Result<Json> On(const RegisterEnvironment& input, Time now);
+  Result<Json> On(const DeleteEnvironment& input, Time now);
+  Result<Json> On(const NoteBuild& input, Time now);
+  Result<Json> On(const DropArchives& input, Time now);
   Result<Json> On(const Tick& input, Time now);
 
   // A live run, or one read from the store into `loaded`. kNotFound "run.not_found".
   Result<model::Run*> Find(const std::string& run, std::optional<model::Run>& loaded);
   Result<void> CheckOtherOwner(const std::string& name, const char* what) const;
   Result<void> ApplyUpdate(model::Run& run, const Update& update, Time now);
+  // The version that the definition has under its name, given now or before, and whether it is new.
+  Result<std::pair<int64_t, bool>> Register(const model::EnvironmentRecord& environment, Time now);
+  void TakeFacts(model::Run& run, const model::Facts& facts, Time now);
   Result<void> CheckSequence(NodeState& node, int64_t session, int64_t sequence);
   void Step(model::Run& run, const model::AttemptInput& input, Time now);
   void Wait(const model::Run& run);

@@ -49,6 +49,11 @@ Result<Json> Core::On(const Submit& input, Time now) {
   }
 
   Run run = wanted;
+  if (input.environment) {
+    TRY(auto registered, Register(*input.environment, now));
+    run.spec.needs->name = input.environment->name;
+    run.spec.needs->version = std::to_string(registered.first);
+  }
   run.number = ++experiment.runs;
   run.created = run.changed = now;
   run.attempts = {model::Attempt{}};
@@ -207,6 +212,8 @@ Result<Json> Core::On(const AgentReport& input, Time now) {
   };
   for (const auto& [key, artifact] : input.artifacts)
     if (current(key)) Stage(PutArtifact(artifact));
+  for (const model::Facts& facts : input.facts)
+    if (Run* run = current(facts.key)) TakeFacts(*run, facts, now);
   for (const auto& [key, update] : input.updates)
     if (Run* run = current(key)) {
       Run changed = *run;

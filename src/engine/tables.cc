@@ -51,6 +51,9 @@ const std::vector<store::TableSpec>& Tables() {
       {"token", {{"user", ColumnType::kText, true}}, {}},
       {"node", {{"target", ColumnType::kText, true}}, {}},
       {"artifact", {{"run", ColumnType::kText, true}}, {}},
+      {"environment", {}, {}},
+      {"environment_name", {{"workspace", ColumnType::kText, true}, {"latest", ColumnType::kInt, false}}, {}},
+      {"build", {{"used", ColumnType::kInt, true}}, {}},
   };
   return tables;
 }
@@ -103,6 +106,23 @@ store::Put PutExperiment(const model::Experiment& experiment) {
 }
 store::Put PutTarget(const model::TargetRecord& target) { return {"target", {target.name, model::ToJson(target).Dump(), {}}, {}, {}}; }
 store::Put PutNode(const model::NodeRecord& node) { return {"node", {node.name, model::ToJson(node).Dump(), {node.target}}, {}, {}}; }
+
+store::Put PutEnvironment(const model::EnvironmentRecord& environment) {
+  return {"environment", {EnvironmentKey(environment.workspace, environment.name, environment.version), model::ToJson(environment).Dump(), {}}, {}, {}};
+}
+store::Put PutEnvironmentName(const model::EnvironmentName& name) {
+  return {"environment_name", {EnvironmentNameKey(name.workspace, name.name), model::ToJson(name).Dump(), {name.workspace, name.latest}}, {}, {}};
+}
+store::Put PutBuild(const model::BuildRecord& build) {
+  return {"build", {PlatformKey(build.key, build.platform), model::ToJson(build).Dump(), {build.used.micros}}, {}, {}};
+}
+
+std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version) {
+  std::string digits = std::to_string(version);
+  return StrCat(workspace, "/", name, "/", std::string(digits.size() < 9 ? 9 - digits.size() : 0, '0'), digits);
+}
+std::string EnvironmentNameKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+std::string PlatformKey(const std::string& key, const std::string& platform) { return StrCat(key, "/", platform); }
 
 std::string ExperimentKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
 

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "model/access.h"
+#include "model/registry.h"
 #include "model/run.h"
 #include "store/store.h"
 
@@ -33,7 +34,14 @@ store::Put PutWorkspace(const model::Workspace& workspace);
 store::Put PutExperiment(const model::Experiment& experiment);
 store::Put PutTarget(const model::TargetRecord& target);
 store::Put PutNode(const model::NodeRecord& node);
+store::Put PutEnvironment(const model::EnvironmentRecord& environment);
+store::Put PutEnvironmentName(const model::EnvironmentName& name);
+store::Put PutBuild(const model::BuildRecord& build);
 std::string ExperimentKey(const std::string& workspace, const std::string& name);
+// Versions of a name lie in their order.
+std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version);
+std::string EnvironmentNameKey(const std::string& workspace, const std::string& name);
+std::string PlatformKey(const std::string& key, const std::string& platform);
 
 // The run in a document.
 Result<model::Run> RunFromDocument(const store::Document& document);

@@ -103,6 +103,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void StreamOnDrained(std::function<void()> callback);
   void StreamOnClosed(std::function<void()> callback);
   void StreamEnd();
+  void StreamAbort();
 
  private:
   enum class Pumped { kIdle, kBlocked, kEnded, kBroken };
@@ -125,6 +126,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Streaming {
     bool open = false;       // Write is taken
     bool ended = false;      // no more will be written
+    bool cut = false;        // given up by its writer
     bool closed = false;     // the peer or the server went away
     bool drain_due = false;  // something was sent since on_drained was called last
     std::string queue;       // not yet taken by the writer

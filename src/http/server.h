@@ -53,6 +53,9 @@ class Stream {
   virtual void OnDrained(std::function<void()> callback) = 0;
   // Called once when the peer went away or the server shuts down. Called at once when that happened already.
   virtual void OnClosed(std::function<void()> callback) = 0;
+  // Gives the answer up: the connection closes without the end of the body, so that the peer sees an error and not a short answer. What is
+  // queued may be lost. No callback comes after it.
+  virtual void Abort() = 0;
 };
 
 // Answers one request, once, from any thread. Dropping it unanswered answers 500.

@@ -25,6 +25,7 @@ class ConnectionStream : public Stream {
   size_t Pending() const override { return connection_->StreamPending(); }
   void OnDrained(std::function<void()> callback) override { connection_->StreamOnDrained(std::move(callback)); }
   void OnClosed(std::function<void()> callback) override { connection_->StreamOnClosed(std::move(callback)); }
+  void Abort() override { connection_->StreamAbort(); }
 
  private:
   const std::shared_ptr<Connection> connection_;
@@ -39,6 +40,7 @@ class ClosedStream : public Stream {
   void OnClosed(std::function<void()> callback) override {
     if (callback) callback();
   }
+  void Abort() override {}
 };
 
 }  // namespace
@@ -124,6 +126,18 @@ void Connection::StreamEnd() {
   WakeLocked();
 }
 
+void Connection::StreamAbort() {
+  std::shared_ptr<std::function<void()>> drained;
+  std::function<void()> closed;
+  std::lock_guard lock(mutex_);
+  if (!stream_.open) return;
+  stream_.open = false;
+  stream_.cut = true;
+  drained.swap(stream_.on_drained);
+  closed.swap(stream_.on_closed);
+  WakeLocked();
+}
+
 // The peer or the server went away: no more is written, and who asked is told.
 void Connection::CloseStream() {
   std::shared_ptr<std::function<void()>> drained;
@@ -181,6 +195,7 @@ Connection::Pumped Connection::Pump() {
         std::lock_guard lock(mutex_);
         stream_.in_flight = 0;
         writing_.clear();
+        if (stream_.cut) return Pumped::kBroken;
         if (stream_.queue.empty()) {
           if (stream_.ended) return Pumped::kEnded;
           if (!stream_.drain_due || !stream_.on_drained) return Pumped::kIdle;
@@ -263,6 +278,9 @@ Task<bool> Connection::RunStream(const RequestParser& parser, StreamStart start)
     }
   }
   if (!ended) {
+    // Where the end of the connection is the end of the body, only a reset tells that the body has none.
+    error_code ignored;
+    if (framing_ == Framing::kClose) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
     CloseStream();
     co_return false;
   }

@@ -210,6 +210,51 @@ TEST(Stream, OnDrainedPullsADownload) {
   EXPECT_EQ(server->connections(), 1u);
 }
 
+TEST(Stream, AnAbortedAnswerIsAnErrorToItsReader) {
+  Followed service;
+  auto server = StartServer(service);
+  ClientSettings settings;
+  settings.base = StrCat("http://127.0.0.1:", server->port());
+  Result<Reply> reply = Reply{};
+  std::string received;
+  std::thread reader([&] {
+    Client client(settings);
+    Call call = MakeCall("GET", "/download");
+    call.body_sink = [&](std::string_view bytes) -> Result<void> {
+      received += bytes;
+      return {};
+    };
+    reply = client.Do(call);
+  });
+  ASSERT_TRUE(Eventually([&] { return service.count() == 1; }));
+  auto stream = service.at(0);
+  service.EndAll();
+  EXPECT_TRUE(stream->Write("half"));
+  EXPECT_TRUE(Eventually([&] { return stream->Pending() == 0; }));
+  stream->Abort();
+  EXPECT_FALSE(stream->Write("more"));
+  reader.join();
+  EXPECT_EQ(received, "half");
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(reply.error().slug, "http.cut_off");
+  EXPECT_TRUE(Eventually([&] { return server->connections() == 0; }));
+  EXPECT_EQ(service.closed, 0);
+}
+
+TEST(Stream, AnAbortedAnswerWithoutChunksIsAReset) {
+  Followed service;
+  auto server = StartServer(service);
+  auto peer = RawPeer::To(server->port());
+  peer.Send("GET / HTTP/1.0\r\n\r\n");
+  ASSERT_TRUE(Eventually([&] { return service.count() == 1; }));
+  service.Publish("half");
+  peer.ReadUntil("half");
+  service.at(0)->Abort();
+  ASSERT_TRUE(os::WaitReady(peer.fd(), {.readable = true, .writable = false}, std::chrono::steady_clock::now() + 10s, os::StopSignal()).ok());
+  char byte;
+  EXPECT_EQ(os::Receive(peer.fd(), &byte, 1).kind, os::Transfer::Kind::kFailed);
+}
+
 TEST(Stream, ShutdownEndsPushedStreamsAndGivesDownloadsTheirTime) {
   Followed service;
   auto follow = service.handle;

@@ -1,5 +1,6 @@
 #include "model/attempt.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/text.h"
@@ -123,6 +124,29 @@ Phase Next(const Phase& from, size_t to, const AttemptInput& input) {
 
 }  // namespace
 
+bool IsClockName(std::string_view name) { return name == "snapshot" || name == "environment" || name == "image" || name == "start"; }
+
+bool IsEnvironmentHow(std::string_view how) { return how == "found" || how == "built" || how == "waited" || how == "fetched" || how == "existing"; }
+
+bool Record(Attempt& attempt, const std::vector<Clock>& clocks, const EnvironmentUse& environment) {
+  bool changed = false;
+  for (const Clock& clock : clocks) {
+    auto it = std::find_if(attempt.clocks.begin(), attempt.clocks.end(), [&](const Clock& c) { return c.name == clock.name; });
+    if (it == attempt.clocks.end()) {
+      attempt.clocks.push_back(clock);
+      changed = true;
+    } else if (*it != clock) {
+      *it = clock;
+      changed = true;
+    }
+  }
+  if (!environment.how.empty() && environment != attempt.environment) {
+    attempt.environment = environment;
+    changed = true;
+  }
+  return changed;
+}
+
 bool Advance(Attempt& attempt, const AttemptInput& input, Time now) {
   for (const Edge& edge : Edges()) {
     if (edge.from != attempt.phase.index() || edge.input != input.index()) continue;
@@ -185,6 +209,22 @@ Exit ExitFromJson(const Json& json) {
           json.GetString("message")};
 }
 
+Json ToJson(const Clock& clock) {
+  Json json = Json::MakeObject({{"name", clock.name}, {"start", clock.start.micros}});
+  if (clock.end) json.Set("end", clock.end.micros);
+  return json;
+}
+
+Clock ClockFromJson(const Json& json) { return {json.GetString("name"), Time{json.GetInt("start")}, Time{json.GetInt("end")}}; }
+
+Json ToJson(const EnvironmentUse& use) {
+  Json json = Json::MakeObject({{"how", use.how}, {"seconds", use.seconds}});
+  json.SetIf("key", use.key).SetIf("lock", use.lock);
+  return json;
+}
+
+EnvironmentUse UseFromJson(const Json& json) { return {json.GetString("how"), json.GetDouble("seconds"), json.GetString("key"), json.GetString("lock")}; }
+
 Json ToJson(const Attempt& attempt) {
   Json json = Json::MakeObject({{"number", attempt.number}, {"phase", PhaseName(attempt.phase.index())}});
   if (const Lease* lease = LeaseOf(attempt.phase)) json.Set("node", lease->node).Set("generation", lease->generation);
@@ -204,6 +244,12 @@ Json ToJson(const Attempt& attempt) {
     for (int gpu : attempt.gpus) gpus.Push(gpu);
     json.Set("gpus", gpus);
   }
+  if (!attempt.clocks.empty()) {
+    Json clocks = Json::MakeArray();
+    for (const Clock& clock : attempt.clocks) clocks.Push(ToJson(clock));
+    json.Set("clocks", std::move(clocks));
+  }
+  if (!attempt.environment.how.empty()) json.Set("environment", ToJson(attempt.environment));
   return json;
 }
 
@@ -236,6 +282,9 @@ Result<Attempt> AttemptFromJson(const Json& json) {
   if (const Json* gpus = json.Find("gpus"); gpus && gpus->is_array())
     for (const Json& gpu : gpus->as_array())
       if (gpu.is_int()) attempt.gpus.push_back(static_cast<int>(gpu.as_int()));
+  if (const Json* clocks = json.Find("clocks"); clocks && clocks->is_array())
+    for (const Json& clock : clocks->as_array()) attempt.clocks.push_back(ClockFromJson(clock));
+  if (const Json* use = json.Find("environment")) attempt.environment = UseFromJson(*use);
   return attempt;
 }
 

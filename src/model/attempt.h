@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -96,12 +97,35 @@ using AttemptInput = std::variant<Place, Accepted, Started, Exited, Collected, P
 inline constexpr int kInputCount = 10;
 const char* InputName(size_t index);
 
+// One part of the preparation, as the node measured it.
+struct Clock {
+  std::string name;  // "snapshot", "environment", "image" or "start"
+  Time start;
+  Time end;  // zero while it lasts
+
+  bool operator==(const Clock&) const = default;
+};
+bool IsClockName(std::string_view name);
+
+// How the node came by the environment of an attempt.
+struct EnvironmentUse {
+  std::string how;     // "found", "built", "waited", "fetched" or "existing"; empty: not said yet
+  double seconds = 0;  // that it took
+  std::string key;     // BuildKey; empty for "existing"
+  std::string lock;    // digest of the lock's blob, hex; empty: none
+
+  bool operator==(const EnvironmentUse&) const = default;
+};
+bool IsEnvironmentHow(std::string_view how);
+
 struct Attempt {
   int number = 1;
   Phase phase = Queued{};
   // When each phase was entered; zero for those it never was in.
   std::array<Time, kPhaseCount> entered{};
   std::vector<int> gpus;  // assigned device numbers
+  std::vector<Clock> clocks;
+  EnvironmentUse environment;
 
   bool operator==(const Attempt&) const = default;
 };
@@ -109,6 +133,9 @@ struct Attempt {
 // The lease of a phase that has one.
 const Lease* LeaseOf(const Phase& phase);
 inline bool IsEnded(const Attempt& attempt) { return std::holds_alternative<Ended>(attempt.phase); }
+
+// Takes what the node says of the preparation: a clock replaces the one of its name, an environment the one before. Returns whether anything changed.
+bool Record(Attempt& attempt, const std::vector<Clock>& clocks, const EnvironmentUse& environment);
 
 // One step. Total: a pair that the table does not have leaves the attempt as it is and returns false.
 bool Advance(Attempt& attempt, const AttemptInput& input, Time now);
@@ -123,6 +150,10 @@ const std::vector<Edge>& Edges();
 // The table as a Mermaid diagram and a Markdown table: the content of docs/internals/run-states.md.
 std::string StateDiagram();
 
+Json ToJson(const Clock& clock);
+Clock ClockFromJson(const Json& json);
+Json ToJson(const EnvironmentUse& use);
+EnvironmentUse UseFromJson(const Json& json);
 Json ToJson(const Attempt& attempt);
 Result<Attempt> AttemptFromJson(const Json& json);
 

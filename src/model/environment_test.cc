@@ -79,7 +79,7 @@ TEST(EnvironmentJson, GoesBothWays) {
       "shmSize": "1g", "sharedVolumes": false, "gpuSupport": true, "baseImageRegistry": {"address": "r", "username": "u", "password": "p"}},
       "environmentVariables": {"N": 1, "T": "x", "B": true}})";
   Environment e = Parse(text);
-  EXPECT_EQ(e.conda.pip, (std::vector<std::string>{"a", "b   --hash=sha256:0"}));
+  EXPECT_EQ(e.conda.pip, (std::vector<std::string>{"a", "b  --hash=sha256:0"}));
   EXPECT_EQ(e.variables.at("N"), "1");
   EXPECT_EQ(e.variables.at("B"), "true");
   EXPECT_EQ(*EnvironmentFromJson(ToJson(e, true)), e);

@@ -42,7 +42,9 @@ Result<AgentMessage> MessageFromJson(const Json& json) {
   if (type == "assign") {
     Assign assign{key, json.GetInt("generation"),  json.GetString("experiment"), json.GetString("workspace"), json.GetString("token"),
                   {},  IntsFrom(json.Find("gpus"))};
-    if (const Json* spec = json.Find("spec")) assign.spec = SpecFromJson(*spec);
+    if (const Json* spec = json.Find("spec")) {
+      TRY(assign.spec, SpecFromJson(*spec));
+    }
     return AgentMessage(std::move(assign));
   }
   if (type == "stop") return AgentMessage(Stop{key, json.GetInt("generation")});
@@ -76,6 +78,41 @@ Result<AgentEvent> EventFromJson(const Json& json) {
     return MakeError(Code::kInvalid, "event.unknown", StrCat("'", name, "' is not an event that an agent reports"), "event");
   }
   return event;
+}
+
+Json ToJson(const Facts& facts) {
+  Json json = KeyJson(facts.key);
+  if (!facts.clocks.empty()) {
+    Json clocks = Json::MakeArray();
+    for (const Clock& clock : facts.clocks) clocks.Push(ToJson(clock));
+    json.Set("clocks", std::move(clocks));
+  }
+  if (!facts.environment.how.empty()) json.Set("environment", ToJson(facts.environment)).Set("platform", facts.platform);
+  return json;
+}
+
+Result<Facts> FactsFromJson(const Json& json) {
+  Facts facts;
+  facts.key = KeyFrom(json);
+  if (facts.key.run.empty()) return MakeError(Code::kInvalid, "facts.malformed", "facts name no run", "run");
+  if (const Json* clocks = json.Find("clocks"); clocks && clocks->is_array())
+    for (const Json& item : clocks->as_array()) {
+      Clock clock = ClockFromJson(item);
+      if (!IsClockName(clock.name) || clock.start.micros <= 0 || (clock.end && clock.end < clock.start))
+        return MakeError(Code::kInvalid, "facts.clock",
+                         StrCat("'", clock.name.substr(0, 40), "' is no clock: expected snapshot, environment, image or start, with start and end in order"),
+                         "clocks");
+      facts.clocks.push_back(std::move(clock));
+    }
+  if (const Json* use = json.Find("environment"); use && use->is_object()) {
+    facts.environment = UseFromJson(*use);
+    if (!IsEnvironmentHow(facts.environment.how) || !(facts.environment.seconds >= 0))
+      return MakeError(Code::kInvalid, "facts.environment",
+                       StrCat("environment.how is '", facts.environment.how.substr(0, 40), "'; expected found, built, waited, fetched or existing"),
+                       "environment.how");
+  }
+  facts.platform = json.GetString("platform", "linux-64");
+  return facts;
 }
 
 Json ToJson(const Hello& hello) {

@@ -59,6 +59,17 @@ Json ToJson(const AgentEvent& event);
 // kInvalid for an input that is not an agent's to give.
 Result<AgentEvent> EventFromJson(const Json& json);
 
+// What a node says of the preparation of an attempt, as often as it knows more. Said again until it is answered.
+struct Facts {
+  AttemptKey key;
+  std::vector<Clock> clocks;
+  EnvironmentUse environment;  // without `how`: nothing is said of it
+  std::string platform = "linux-64";
+};
+Json ToJson(const Facts& facts);
+// kInvalid names the field.
+Result<Facts> FactsFromJson(const Json& json);
+
 // Who the node is and what it holds; said at every connection and as a heartbeat.
 struct Hello {
   std::string node;

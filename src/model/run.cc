@@ -96,10 +96,17 @@ Json ToJson(const RunSpec& spec) {
   if (spec.max_duration_seconds) json.Set("max_duration_seconds", spec.max_duration_seconds);
   if (spec.gpus) json.Set("gpus", spec.gpus);
   json.Set("max_attempts", spec.max_attempts);
+  if (spec.needs) json.Set("needs", ToJson(*spec.needs, true));
+  json.SetIf("environment_key", spec.environment_key).SetIf("environment_note", spec.environment_note);
+  if (spec.watch != RunSpec{}.watch) json.Set("watch", spec.watch);
+  for (const auto& [name, value] :
+       {std::pair("collect_outputs", spec.collect_outputs), std::pair("keep_snapshot", spec.keep_snapshot), std::pair("auto_prepare", spec.auto_prepare)})
+    if (!value) json.Set(name, false);
+  json.SetIf("run_configuration", spec.run_configuration);
   return json;
 }
 
-RunSpec SpecFromJson(const Json& json) {
+Result<RunSpec> SpecFromJson(const Json& json) {
   RunSpec spec;
   spec.script = json.GetString("script");
   spec.arguments = json.GetStrings("arguments");
@@ -111,6 +118,16 @@ RunSpec SpecFromJson(const Json& json) {
   spec.max_duration_seconds = json.GetInt("max_duration_seconds");
   spec.gpus = static_cast<int>(json.GetInt("gpus"));
   spec.max_attempts = static_cast<int>(json.GetInt("max_attempts", 3));
+  if (const Json* needs = json.Find("needs")) {
+    TRY(spec.needs, EnvironmentFromJson(*needs));
+  }
+  spec.environment_key = json.GetString("environment_key");
+  spec.environment_note = json.GetString("environment_note");
+  if (json.Find("watch")) spec.watch = json.GetStrings("watch");
+  spec.collect_outputs = json.GetBool("collect_outputs", true);
+  spec.keep_snapshot = json.GetBool("keep_snapshot", true);
+  spec.auto_prepare = json.GetBool("auto_prepare", true);
+  spec.run_configuration = json.GetString("run_configuration");
   return spec;
 }
 
@@ -150,7 +167,9 @@ Result<Run> RunFromJson(const Json& json) {
   run.target = json.GetString("target", "local");
   run.user = json.GetString("user");
   run.request = json.GetString("request");
-  if (const Json* spec = json.Find("spec")) run.spec = SpecFromJson(*spec);
+  if (const Json* spec = json.Find("spec")) {
+    TRY(run.spec, SpecFromJson(*spec));
+  }
   run.priority = static_cast<int>(json.GetInt("priority"));
   run.created = Time{json.GetInt("created")};
   run.changed = Time{json.GetInt("changed")};
@@ -166,6 +185,28 @@ Result<Run> RunFromJson(const Json& json) {
   if (run.id.empty() || run.attempts.empty()) return MakeError(Code::kInternal, "run.unreadable", "a run in the store has no id or no attempt");
   return run;
 }
+
+namespace {
+
+Json SpecView(const RunSpec& spec) {
+  Json json = ToJson(spec);
+  for (const char* key : {"needs", "environment_key", "environment_note"}) json.Erase(key);
+  return json;
+}
+
+Json EnvironmentView(const Run& run) {
+  const Environment& needs = *run.spec.needs;
+  Json json = Json::MakeObject({{"name", needs.name}, {"version", needs.version}, {"key", run.spec.environment_key}});
+  json.SetIf("note", run.spec.environment_note);
+  if (!needs.lock.is_null()) json.Set("locked", true);
+  if (const EnvironmentUse& use = run.attempt().environment; !use.how.empty()) {
+    json.Set("how", use.how).Set("seconds", use.seconds);
+    json.SetIf("lock", use.lock);
+  }
+  return json;
+}
+
+}  // namespace
 
 Json RunView(const Run& run) {
   auto time = [](std::optional<Time> t) { return t ? Json(FormatTime(*t)) : Json(); };
@@ -187,7 +228,7 @@ Json RunView(const Run& run) {
                                 {"archived", run.archived},
                                 {"tags", run.tags},
                                 {"properties", run.properties},
-                                {"spec", ToJson(run.spec)},
+                                {"spec", SpecView(run.spec)},
                                 {"priority", run.priority}});
   if (run.cancel_asked) json.Set("cancel_asked", FormatTime(*run.cancel_asked));
   const Attempt& attempt = run.attempt();
@@ -212,6 +253,13 @@ Json RunView(const Run& run) {
     stages.Push(std::move(item));
   }
   json.Set("stages", std::move(stages));
+  if (run.spec.needs) json.Set("environment", EnvironmentView(run));
+  Json clocks = Json::MakeArray();
+  for (const Attempt& a : run.attempts)
+    for (const Clock& clock : a.clocks)
+      clocks.Push(Json::MakeObject(
+          {{"name", clock.name}, {"attempt", a.number}, {"start", FormatTime(clock.start)}, {"end", clock.end ? Json(FormatTime(clock.end)) : Json()}}));
+  if (!clocks.as_array().empty()) json.Set("clocks", std::move(clocks));
   return json;
 }
 

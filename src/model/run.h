@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "model/attempt.h"
+#include "model/environment.h"
 
 namespace ferry::model {
 
@@ -26,6 +27,14 @@ struct RunSpec {
   int gpus = 0;                                    // devices that it needs
   int max_attempts = 3;                            // tries over infrastructure failures
   std::string source;                              // name of the source directory, for people
+  std::optional<Environment> needs;                // the environment to prepare; none: `interpreter` as it is. Its password is sealed, but in an Assign
+  std::string environment_key;                     // BuildKey(*needs); empty: nothing has to be built
+  std::string environment_note;                    // what the user is to know of it: what a curated name stands for
+  std::vector<std::string> watch = {"logs"};       // folders that are collected while the script runs, beside outputs/
+  bool collect_outputs = true;                     // false: outputs/ stays on the node
+  bool keep_snapshot = true;                       // false: the snapshot serves this run alone
+  bool auto_prepare = true;                        // false: an environment that is not there already fails the run
+  std::string run_configuration;                   // name of the run configuration it came from, for people
 
   bool operator==(const RunSpec&) const = default;
 };
@@ -81,10 +90,11 @@ Result<void> CheckName(std::string_view what, std::string_view name, size_t max_
 // The stored form, and back.
 Json ToJson(const Run& run);
 Result<Run> RunFromJson(const Json& json);
+// Whole, a registry's password with it: for the store and for the node, never for clients.
 Json ToJson(const RunSpec& spec);
-RunSpec SpecFromJson(const Json& json);
+Result<RunSpec> SpecFromJson(const Json& json);
 
-// What clients see: the stored form's facts with status, stages, times and texts derived.
+// What clients see: the stored form's facts with status, stages, times and texts derived. The environment by name, version and key, without its definition.
 Json RunView(const Run& run);
 
 // `--name value` and `--name=value` of the arguments, as searchable parameters.

@@ -32,6 +32,82 @@ TEST(Run, JsonRoundTrip) {
   EXPECT_EQ(*back, run);
 }
 
+TEST(Run, WhatItNeedsSurvivesARoundTrip) {
+  model::Run run = Sample();
+  Environment needs;
+  needs.name = "mine";
+  needs.version = "3";
+  needs.conda = {{"conda-forge"}, {"python=3.11"}, {"numpy==2.0"}};
+  needs.docker.enabled = true;
+  needs.docker.base_image = "base";
+  needs.docker.registry_address = "host";
+  needs.docker.registry_password = "sealed:1:00";
+  run.spec.needs = needs;
+  run.spec.environment_key = BuildKey(needs);
+  run.spec.environment_note = "a note";
+  run.spec.watch = {"a", "b/c"};
+  run.spec.collect_outputs = run.spec.keep_snapshot = run.spec.auto_prepare = false;
+  run.spec.run_configuration = "local";
+  auto back = RunFromJson(*ParseJson(ToJson(run).Dump()));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(*back, run);
+  run.spec.watch.clear();
+  EXPECT_EQ(RunFromJson(ToJson(run))->spec.watch, std::vector<std::string>()) << "to watch nothing is not the default";
+
+  Json view = RunView(run);
+  EXPECT_EQ(view.Dump().find("sealed"), std::string::npos);
+  EXPECT_EQ(view.Find("environment")->Dump(), Json::MakeObject({{"name", "mine"}, {"version", "3"}, {"key", BuildKey(needs)}, {"note", "a note"}}).Dump());
+  EXPECT_FALSE(view.Find("spec")->GetBool("auto_prepare", true));
+}
+
+TEST(Run, OneOfAnEarlierVersionIsRead) {
+  auto run = RunFromJson(*ParseJson(R"({"id":"r","attempts":[{"number":1,"phase":"Queued"}],"spec":{"command":["true"],"max_attempts":3}})"));
+  ASSERT_TRUE(run.ok());
+  EXPECT_FALSE(run->spec.needs);
+  EXPECT_EQ(run->spec.watch, std::vector<std::string>{"logs"});
+  EXPECT_TRUE(run->spec.collect_outputs && run->spec.keep_snapshot && run->spec.auto_prepare);
+  EXPECT_EQ(RunView(*run).Find("environment"), nullptr);
+  EXPECT_EQ(RunView(*run).Find("clocks"), nullptr);
+}
+
+TEST(Run, ADefinitionThatCannotBeReadIsNotForgotten) {
+  auto run = RunFromJson(*ParseJson(R"({"id":"r","attempts":[{"number":1,"phase":"Queued"}],"spec":{"command":["true"],"needs":{"python":7}}})"));
+  EXPECT_FALSE(run.ok());
+}
+
+TEST(Run, ClocksAreShown) {
+  model::Run run = Sample();
+  run.spec.needs = Environment{};
+  Attempt& a = run.attempts.back();
+  EXPECT_TRUE(Record(a, {{"snapshot", Time{1}, Time{3}}, {"environment", Time{3}, {}}}, {}));
+  EXPECT_FALSE(Record(a, {{"snapshot", Time{1}, Time{3}}}, {})) << "said again";
+  EXPECT_TRUE(Record(a, {{"environment", Time{3}, Time{9}}}, {"built", 6e-6, "k", "l"}));
+  EXPECT_FALSE(Record(a, {}, {})) << "nothing was said";
+  ASSERT_EQ(a.clocks.size(), 2u);
+  EXPECT_EQ(a.clocks[1].end, Time{9});
+  auto back = RunFromJson(*ParseJson(ToJson(run).Dump()));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(*back, run);
+  Json view = RunView(run);
+  ASSERT_EQ(view.Find("clocks")->as_array().size(), 2u);
+  EXPECT_EQ(view.Find("clocks")->as_array()[0].GetString("end"), FormatTime(Time{3}));
+  EXPECT_EQ(view.Find("environment")->GetString("how"), "built");
+  EXPECT_EQ(view.Find("environment")->GetString("lock"), "l");
+}
+
+TEST(Message, FactsRoundTripAndAreChecked) {
+  Facts facts{{"r", 2}, {{"image", Time{5}, Time{6}}}, {"fetched", 1.5, "key", "lock"}, "linux-64"};
+  auto back = FactsFromJson(*ParseJson(ToJson(facts).Dump()));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->key, facts.key);
+  EXPECT_EQ(back->clocks, facts.clocks);
+  EXPECT_EQ(back->environment, facts.environment);
+  for (const char* bad : {R"({"clocks":[]})", R"({"run":"r","clocks":[{"name":"lunch","start":1}]})", R"({"run":"r","clocks":[{"name":"start"}]})",
+                          R"({"run":"r","clocks":[{"name":"start","start":5,"end":4}]})", R"({"run":"r","environment":{"how":"guessed"}})",
+                          R"({"run":"r","environment":{"how":"found","seconds":-1}})"})
+    EXPECT_FALSE(FactsFromJson(*ParseJson(bad)).ok()) << bad;
+}
+
 TEST(Run, StatusFollowsThePhase) {
   model::Run run = Sample();
   Lease lease{"local", 1};

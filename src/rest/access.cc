@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/seal.h"
 #include "base/text.h"
 
 namespace ferry::rest {
@@ -64,6 +65,17 @@ std::string Access::NodeToken(const std::string& node) const { return StrCat("no
 std::string Access::RunToken(const model::AttemptKey& key) const {
   std::string name = StrCat("run/", key.run, "/", key.attempt);
   return StrCat(name, "/", HmacHex(secret_, name));
+}
+
+std::string Access::Sealed(std::string_view text) const { return Seal(secret_, text); }
+
+model::Assign Access::Completed(model::Assign assign) const {
+  assign.token = RunToken(assign.key);
+  if (assign.spec.needs) {
+    std::string& password = assign.spec.needs->docker.registry_password;
+    password = Unseal(secret_, password).ValueOr("");
+  }
+  return assign;
 }
 
 Result<Identity> Access::Identify(std::string_view authorization, Time now) const {

@@ -47,6 +47,11 @@ class Access {
   std::string NodeToken(const std::string& node) const;
   std::string RunToken(const model::AttemptKey& key) const;
 
+  // A secret that a user gave, as it may be kept.
+  std::string Sealed(std::string_view text) const;
+  // The assignment as its node gets it: with the run's token, and with secrets opened. One that cannot be opened is left out.
+  model::Assign Completed(model::Assign assign) const;
+
   // A new user token and its digest as it is kept.
   static std::string NewToken();
   static std::string DigestOf(std::string_view token);

@@ -7,6 +7,9 @@
 namespace ferry::rest {
 namespace {
 
+// The file of a run that holds what exactly was in its environment.
+constexpr const char* kLockPath = "environment/lock.json";
+
 Result<void> CheckNode(const Call& call, const std::string& node) {
   if (node == call.identity.node) return {};
   return MakeError(Code::kForbidden, "agent.other_node", StrCat("the token belongs to node '", call.identity.node, "', not to '", node.substr(0, 100), "'"),
@@ -143,6 +146,22 @@ void AgentReport(const Parts& parts, Call call, http::Responder responder) {
       if (!has[0]) return MakeError(Code::kConflict, "artifact.no_blob", StrCat("the content of '", artifact.path, "' was not uploaded"), "digest");
       artifact.time = now;
       report.artifacts.emplace_back(KeyOf(item), std::move(artifact));
+    }
+    for (const Json& item : ListOf(body, "facts")) {
+      TRY(model::Facts facts, model::FactsFromJson(item));
+      const Json* use = item.Find("environment");
+      // A lock comes whole, or as the digest of one that is here.
+      if (const Json* lock = use ? use->Find("lock") : nullptr; lock && lock->is_object()) {
+        TRY(facts.environment.lock, KeepLock(parts, *lock));
+      }
+      if (!facts.environment.lock.empty()) {
+        auto digest = Digest::FromHex(facts.environment.lock);
+        if (!digest) return MakeError(Code::kInvalid, "facts.lock", "environment.lock must be 64 hex digits or a lock", "environment.lock");
+        auto reader = parts.blobs.Open(*digest);
+        if (!reader.ok()) return MakeError(Code::kConflict, "facts.no_lock", StrCat("lock ", digest->Hex(), " was not uploaded"), "environment.lock");
+        report.artifacts.emplace_back(facts.key, engine::Artifact{facts.key.run, kLockPath, *digest, (*reader)->size(), now});
+      }
+      report.facts.push_back(std::move(facts));
     }
     for (const Json& item : ListOf(body, "events")) {
       TRY(model::AgentEvent event, model::EventFromJson(item));

@@ -42,13 +42,15 @@ class Pump : public std::enable_shared_from_this<Pump> {
   // True while there is more to come.
   bool Go() {
     if (!stream_) return false;
-    while (stream_->Pending() < 4 * kPiece) {
+    // A piece of a pack may be larger than kPiece by the largest blob in it, and all that waits must fit into the stream's buffer.
+    while (stream_->Pending() < 2 * kPiece) {
       auto piece = next_();
-      // Once the headers have left, an error can only cut the answer short.
-      if (!piece.ok() || piece->empty() || !stream_->Write(std::move(*piece))) {
-        stream_.reset();
-        return false;
-      }
+      const bool end = piece.ok() && piece->empty();
+      if (!end && piece.ok() && stream_->Write(std::move(*piece))) continue;
+      // Once the headers have left, an error can only cut the answer off.
+      if (!end) stream_->Abort();
+      stream_.reset();
+      return false;
     }
     return true;
   }
@@ -85,6 +87,13 @@ Result<Range> RangeOf(const Call& call, uint64_t size) {
   return Range{begin, end - begin + 1, true};
 }
 
+// Exactly so many bytes, or an error: a blob that is shorter on the disk than it was must not look whole.
+Result<std::string> ReadWhole(blob::Reader& reader, uint64_t offset, uint64_t size) {
+  TRY(std::string bytes, reader.Read(offset, size));
+  if (bytes.size() != size) return MakeError(Code::kInternal, "blob.damaged", "the blob is shorter on the disk than it should be");
+  return bytes;
+}
+
 void SendBlob(const Parts& parts, const Call& call, const http::Responder& responder, const Digest& digest, const std::string& name) {
   auto reader = parts.blobs.Open(digest);
   if (!reader.ok()) return Answer(responder, reader.error());
@@ -105,7 +114,7 @@ void SendBlob(const Parts& parts, const Call& call, const http::Responder& respo
   if (range->partial) headers.emplace_back("content-range", StrCat("bytes ", range->first, "-", range->first + range->length - 1, "/", size));
   int status = range->partial ? 206 : 200;
   if (range->length <= 4 * kPiece) {
-    auto bytes = (*reader)->Read(range->first, range->length);
+    auto bytes = ReadWhole(**reader, range->first, range->length);
     if (!bytes.ok()) return Answer(responder, bytes.error());
     return responder.Send({status, std::move(headers), std::move(*bytes)});
   }
@@ -113,7 +122,7 @@ void SendBlob(const Parts& parts, const Call& call, const http::Responder& respo
   auto shared = std::shared_ptr<blob::Reader>(std::move(*reader));
   auto next = [shared, at = range->first, end = range->first + range->length]() mutable -> Result<std::string> {
     if (at >= end) return std::string();
-    TRY(std::string bytes, shared->Read(at, std::min<uint64_t>(kPiece, end - at)));
+    TRY(std::string bytes, ReadWhole(*shared, at, std::min<uint64_t>(kPiece, end - at)));
     at += bytes.size();
     return bytes;
   };

@@ -2,6 +2,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/utf8.h"
 #include "rest/test_server.h"
 
 namespace ferry::rest {
@@ -116,6 +117,63 @@ TEST_F(ContentTest, FollowingGoesOnWhereItWasCut) {
   Follower fourth(ClientOf(reader_), "/api/v1/runs/r/events", "=,%zz=1,a=-1,,x");
   ASSERT_TRUE(Eventually([&] { return fourth.ended(); }));
   EXPECT_EQ(fourth.text(), "0123456789abc");
+}
+
+TEST_F(ContentTest, LogEventsAreTextWhateverTheBytes) {
+  Hello();
+  Submit("r");
+  Happen("r", "Accepted");
+  Happen("r", "Started");
+  auto data = [](const http::Event& event) {
+    EXPECT_TRUE(IsUtf8(event.data)) << event.data;
+    return *ParseJson(event.data);
+  };
+  // The first byte of an euro sign waits for the others.
+  Log("r", 0, "a\xFFz \xE2");
+  std::string id;
+  {
+    Follower follower(ClientOf(reader_), "/api/v1/runs/r/events");
+    ASSERT_TRUE(Eventually([&] { return !follower.events().empty() && follower.events().back().event == "log"; }));
+    Json first = data(follower.events().back());
+    EXPECT_EQ(first.GetString("data"), "a\xEF\xBF\xBDz ");
+    EXPECT_EQ(first.GetInt("offset"), 0);
+    EXPECT_EQ(first.GetInt("next"), 4);
+    id = follower.events().back().id;
+    Log("r", 5, "\x82\xAC!");
+    ASSERT_TRUE(Eventually([&] { return data(follower.events().back()).GetInt("offset") == 4; }));
+    EXPECT_EQ(data(follower.events().back()).GetString("data"), "\xE2\x82\xAC!");
+  }
+  // What never becomes a character comes when the log has ended.
+  Log("r", 8, "\xF0\x9F");
+  End("r");
+  Follower again(ClientOf(reader_), "/api/v1/runs/r/events", id);
+  ASSERT_TRUE(Eventually([&] { return again.ended(); }));
+  std::string text;
+  int64_t next = 4;
+  for (const http::Event& event : again.events()) {
+    if (event.event != "log") continue;
+    EXPECT_EQ(data(event).GetInt("offset"), next);
+    next = data(event).GetInt("next");
+    text += data(event).GetString("data");
+  }
+  EXPECT_EQ(next, 10);
+  EXPECT_EQ(text, "\xE2\x82\xAC!\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(Ask(reader_, "GET", "/api/v1/runs/r/logs/user_logs/std_log.txt").body, "a\xFFz \xE2\x82\xAC!\xF0\x9F");
+}
+
+TEST_F(ContentTest, ACharacterAcrossTheLargestPieceStaysWhole) {
+  Hello();
+  Submit("r");
+  Happen("r", "Accepted");
+  Happen("r", "Started");
+  std::string log = "x";
+  while (log.size() < 600'000) log += "\xC3\xA9\xE2\x82\xAC";
+  Log("r", 0, log);
+  End("r");
+  Follower follower(ClientOf(reader_), "/api/v1/runs/r/events");
+  ASSERT_TRUE(Eventually([&] { return follower.ended(); }));
+  for (const http::Event& event : follower.events()) EXPECT_TRUE(IsUtf8(event.data));
+  EXPECT_EQ(follower.text(), log);
 }
 
 TEST_F(ContentTest, FollowingOptions) {
@@ -359,6 +417,34 @@ TEST_F(ContentTest, LargeBlobsStream) {
   auto part = Ask(reader_, "GET", "/api/v1/blobs/" + digest.Hex(), "", {{"range", "bytes=1000-20000000"}});
   EXPECT_EQ(part.status, 206);
   EXPECT_EQ(part.body, bytes.substr(1000, 19999001));
+}
+
+TEST_F(ContentTest, ABlobThatBreaksOffIsAnErrorToItsReader) {
+  Digest digest = AddLargeBlob(std::string(64u << 20, 'x'));
+  std::string file;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ + "/blobs"))
+    if (entry.is_regular_file() && entry.file_size() == 64u << 20) file = entry.path();
+  ASSERT_FALSE(file.empty());
+  http::Client client(ClientOf(reader_));
+  http::Call call;
+  call.path = StrCat("/api/v1/blobs/", digest.Hex());
+  uint64_t received = 0;
+  call.body_sink = [&](std::string_view bytes) -> Result<void> {
+    if (received == 0) std::filesystem::resize_file(file, 1u << 20);
+    received += bytes.size();
+    return {};
+  };
+  auto reply = client.Do(call);
+  EXPECT_LT(received, 64u << 20);
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(reply.error().slug, "http.cut_off");
+}
+
+TEST_F(ContentTest, APackOfTheLargestBlobsComesWhole) {
+  Json digests = Json::MakeArray();
+  for (size_t size : {(4u << 20) - 1000, (1u << 20) - 1000, 4u << 20}) digests.Push(AddBlob(std::string(size, static_cast<char>(size % 251))).Hex());
+  http::Reply reply = Ask(reader_, "POST", "/api/v1/blobs/fetch?plain=1", Json::MakeObject({{"digests", std::move(digests)}}).Dump());
+  EXPECT_GT(reply.body.size(), 9'400'000u);
 }
 
 TEST_F(ContentTest, BlobsUpAndDown) {

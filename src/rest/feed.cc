@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "engine/tables.h"
 
 namespace ferry::rest {
@@ -10,6 +11,7 @@ namespace ferry::rest {
 namespace {
 constexpr size_t kPiece = 256u << 10;
 constexpr const char* kMainStream = "user_logs/std_log.txt";
+constexpr const char* kBuildStream = "azureml-logs/20_image_build_log.txt";
 }  // namespace
 
 Feed::Feed(store::Store& store, logs::LogStore& logs, series::SeriesStore& series) : store_(store), logs_(logs), series_(series) {
@@ -186,7 +188,7 @@ void Feed::Pump(const std::string& id) {
   }
   Topic scratch;
   scratch.metrics_dirty = metrics_dirty;
-  std::map<std::string, std::string> cache;
+  std::map<std::string, Piece> cache;
   for (auto it = followers.begin(); it != followers.end();)
     it = PumpOne(scratch, *it, run ? &*run : nullptr, view, cache) ? std::next(it) : followers.erase(it);
   Topic ended;
@@ -200,7 +202,19 @@ void Feed::Pump(const std::string& id) {
   }
 }
 
-bool Feed::PumpOne(Topic& topic, Follower& follower, const model::Run* run, const std::string& view, std::map<std::string, std::string>& cache) {
+Feed::Piece Feed::ReadPiece(const std::string& owner, const std::string& stream, int attempt, uint64_t offset, bool complete) {
+  auto bytes = logs_.Read(owner, stream, offset, kPiece);
+  if (!bytes.ok() || bytes->empty()) return {};
+  const bool full = bytes->size() == kPiece;
+  // The rest of a character that is cut comes with the next bytes, if any can come.
+  if (full || !complete) bytes->resize(bytes->size() - CutCharacter(*bytes));
+  const uint64_t size = bytes->size();
+  return {Json::MakeObject({{"stream", ToUtf8(stream)}, {"attempt", attempt}, {"offset", offset}, {"next", offset + size}, {"data", ToUtf8(std::move(*bytes))}})
+              .Dump(),
+          size, full};
+}
+
+bool Feed::PumpOne(Topic& topic, Follower& follower, const model::Run* run, const std::string& view, std::map<std::string, Piece>& cache) {
   auto send = [&](std::string_view event, const std::string& data) {
     return follower.stream->Write(http::FormatEvent(event, FormatId(follower.want.offsets), data));
   };
@@ -217,6 +231,7 @@ bool Feed::PumpOne(Topic& topic, Follower& follower, const model::Run* run, cons
     for (int attempt = 1; attempt <= run->attempt().number; ++attempt) {
       std::string owner = model::AttemptKey{run->id, attempt}.Name();
       std::vector<std::string> streams = {kMainStream};
+      if (!run->spec.environment_key.empty()) streams.insert(streams.begin(), kBuildStream);
       if (follower.want.all_streams) {
         streams.clear();
         if (auto infos = logs_.Streams(owner); infos.ok())
@@ -234,15 +249,14 @@ bool Feed::PumpOne(Topic& topic, Follower& follower, const model::Run* run, cons
         std::string key = StrCat(place, "@", offset);
         auto cached = cache.find(key);
         if (cached == cache.end()) {
-          auto bytes = logs_.Read(owner, stream, offset, kPiece);
-          cached = cache.emplace(key, bytes.ok() ? std::move(*bytes) : std::string()).first;
+          const bool complete = attempt < run->attempt().number || model::IsTerminal(*run);
+          cached = cache.emplace(key, ReadPiece(owner, stream, attempt, offset, complete)).first;
         }
-        if (cached->second.empty()) continue;
-        size_t size = cached->second.size();
-        std::string data = Json::MakeObject({{"stream", stream}, {"attempt", attempt}, {"offset", offset}, {"data", cached->second}}).Dump();
-        offset += size;
-        if (!send("log", data)) return false;
-        more |= size == kPiece;
+        const Piece& piece = cached->second;
+        if (piece.size == 0) continue;
+        offset += piece.size;
+        if (!send("log", piece.data)) return false;
+        more |= piece.more;
       }
     }
   }
@@ -255,9 +269,9 @@ bool Feed::PumpOne(Topic& topic, Follower& follower, const model::Run* run, cons
         for (const series::Summary& s : *summaries)
           all.Add(s.metric,
                   Json::MakeObject({{"latest", s.latest.value}, {"count", s.count}, {"min", s.minimum}, {"max", s.maximum}, {"step", s.latest.step}}));
-      cached = cache.emplace("metrics", all.Dump()).first;
+      cached = cache.emplace("metrics", Piece{all.Dump(), 0, false}).first;
     }
-    if (!send("metrics", cached->second)) return false;
+    if (!send("metrics", cached->second.data)) return false;
   }
   if (more) {
     std::lock_guard lock(mutex_);

@@ -25,7 +25,7 @@ struct Following {
   std::string run;
   bool logs = true;
   bool metrics = false;
-  bool all_streams = false;                 // every log stream, else the script's output alone
+  bool all_streams = false;                 // every log stream, else the script's output and the log of its environment's build
   std::map<std::string, uint64_t> offsets;  // by "attempt/stream": where to go on
 };
 
@@ -34,8 +34,9 @@ class Feed {
   Feed(store::Store& store, logs::LogStore& logs, series::SeriesStore& series);
   ~Feed();
 
-  // Begins to push to the stream: events "status" (the run as clients see it), "log" ({"stream","attempt","offset","data"}), "metrics"
-  // (summaries) and, after the last, "end". Every event's id can be given back as Last-Event-ID. Ends with the run or the stream.
+  // Begins to push to the stream: events "status" (the run as clients see it), "log" ({"stream","attempt","offset","next","data"}: the bytes
+  // from offset to next, as UTF-8), "metrics" (summaries) and, after the last, "end". Every event's id can be given back as Last-Event-ID. Ends with the run or
+  // the stream.
   void Follow(Following following, std::shared_ptr<http::Stream> stream);
   // Every change of any run: events "run" with id, status and experiment.
   void FollowAll(std::shared_ptr<http::Stream> stream);
@@ -65,11 +66,19 @@ class Feed {
     std::map<int, std::unique_ptr<logs::Subscription>> subscriptions;
     bool metrics_dirty = false;
   };
+  // An event's data, made once for all followers at the same place.
+  struct Piece {
+    std::string data;
+    uint64_t size = 0;  // of the log bytes in it
+    bool more = false;  // the log goes on behind it
+  };
   void Wake(const std::string& run);
   void Run();
   void Pump(const std::string& run);
   // Sends what is new; false once the follower has everything of an ended run or is gone.
-  bool PumpOne(Topic& topic, Follower& follower, const model::Run* run, const std::string& view, std::map<std::string, std::string>& cache);
+  bool PumpOne(Topic& topic, Follower& follower, const model::Run* run, const std::string& view, std::map<std::string, Piece>& cache);
+  // The log from `offset`; `complete` when no byte will come any more.
+  Piece ReadPiece(const std::string& owner, const std::string& stream, int attempt, uint64_t offset, bool complete);
 
   store::Store& store_;
   logs::LogStore& logs_;

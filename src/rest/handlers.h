@@ -1,6 +1,7 @@
 // The handlers that Routes() names, by noun. Each is one request; see service.h for the frame.
 #pragma once
 
+#include "model/registry.h"
 #include "rest/service.h"
 
 namespace ferry::rest {
@@ -34,6 +35,8 @@ FERRY_HANDLER(UpdateRun);
 FERRY_HANDLER(CancelRun);
 FERRY_HANDLER(EvictRun);
 FERRY_HANDLER(ExplainRun);
+FERRY_HANDLER(RerunRun);
+FERRY_HANDLER(ShowLock);
 // logs.cc
 FERRY_HANDLER(FollowRuns);
 FERRY_HANDLER(FollowRun);
@@ -53,12 +56,44 @@ FERRY_HANDLER(PartialBlob);
 FERRY_HANDLER(FinishBlob);
 std::unique_ptr<http::BodySink> PackBlobs(const Parts& parts, const Call& call);
 std::unique_ptr<http::BodySink> AddBlobPart(const Parts& parts, const Call& call);
+// environments.cc
+FERRY_HANDLER(ListEnvironments);
+FERRY_HANDLER(ShowEnvironment);
+FERRY_HANDLER(ListVersions);
+FERRY_HANDLER(RegisterEnvironment);
+FERRY_HANDLER(DeleteEnvironment);
+FERRY_HANDLER(ListBuilds);
+FERRY_HANDLER(ShowBuild);
+FERRY_HANDLER(PruneBuilds);
+FERRY_HANDLER(AgentShowBuild);
+FERRY_HANDLER(AgentNoteBuild);
 // agents.cc
 FERRY_HANDLER(AgentCommands);
 FERRY_HANDLER(AgentHello);
 FERRY_HANDLER(AgentReport);
 
 #undef FERRY_HANDLER
+
+// Members of a request. kInvalid or kTooLarge names the field.
+Result<std::map<std::string, std::string>> StringMap(const Json& body, std::string_view key, size_t max_items, size_t max_value);
+Result<std::vector<std::string>> Texts(const Json& body, std::string_view key);
+
+// A registered or curated environment, and for a name that stands for another the name asked for and what it really contains.
+struct FoundEnvironment {
+  model::EnvironmentRecord record;
+  std::string alias;
+  std::string note;
+};
+// kNotFound "environment.not_found".
+Result<FoundEnvironment> FindEnvironment(const Parts& parts, const std::string& workspace, const model::EnvironmentReference& reference,
+                                         std::string_view field);
+// Replaces the registry's password in a definition as a user gave it. Before anything else is done with it.
+void SealPassword(const Parts& parts, Json& definition);
+// A definition that a request holds as `field`.
+Result<model::Environment> DefinitionFromRequest(const Parts& parts, const Json& json, std::string_view field);
+// Keeps a lock and returns its digest; the lock of a digest.
+Result<std::string> KeepLock(const Parts& parts, const Json& lock);
+Result<Json> ReadLock(const Parts& parts, const std::string& hex);
 
 // The searchable summaries of a run's metrics, as the engine keeps them.
 std::vector<store::Attribute> MetricAttributes(const std::vector<series::Summary>& summaries);

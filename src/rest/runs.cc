@@ -7,9 +7,6 @@
 #include "rest/handlers.h"
 
 namespace ferry::rest {
-namespace {
-
-constexpr const char* kDefaultWorkspace = "default";
 
 Result<std::map<std::string, std::string>> StringMap(const Json& body, std::string_view key, size_t max_items, size_t max_value) {
   std::map<std::string, std::string> out;
@@ -57,12 +54,103 @@ Result<std::vector<std::string>> Texts(const Json& body, std::string_view key) {
   return out;
 }
 
+namespace {
+
+constexpr const char* kDefaultWorkspace = "default";
+
 bool RelativeInside(std::string_view path) { return logs::IsSafePath(path); }
 
-Result<model::Run> RunFromRequest(const Parts& parts, const Call& call, const Json& body) {
-  static const std::vector<std::string> known = {"id",     "workspace",    "experiment", "name",     "description", "parent",      "target",
-                                                 "script", "arguments",    "command",    "snapshot", "interpreter", "environment", "max_duration_seconds",
-                                                 "gpus",   "max_attempts", "source",     "priority", "tags",        "properties"};
+// What the run needs, by definition or by name. A definition is registered with the run: under its own name, else under the experiment's.
+Result<void> SetNeeds(const Parts& parts, const Json& body, engine::Submit& submit) {
+  model::RunSpec& spec = submit.run.spec;
+  const Json* definition = body.Find("environment_definition");
+  if (definition && definition->is_null()) definition = nullptr;
+  std::string name = body.GetString("environment_name");
+  if (!definition && name.empty()) return {};
+  if (definition && !name.empty())
+    return MakeError(Code::kInvalid, "run.environment_twice", "only one of 'environment_definition' and 'environment_name' can be given", "environment_name");
+  if (definition) {
+    TRY(spec.needs, DefinitionFromRequest(parts, *definition, "environment_definition"));
+    name = spec.needs->name;
+    if (name.empty()) name = model::EnvironmentNameOfExperiment(submit.run.experiment);
+  }
+  FoundEnvironment found;
+  if (!definition || model::IsReservedEnvironmentName(name)) {
+    TRY(auto reference, model::ParseEnvironmentReference(name, definition ? "environment_definition.name" : "environment_name"));
+    TRY(found, FindEnvironment(parts, submit.run.workspace, reference, definition ? "environment_definition.name" : "environment_name"));
+    if (definition && found.record.hash != model::DefinitionHash(*spec.needs))
+      return MakeError(
+          Code::kInvalid, "environment.reserved",
+          StrCat("environment_definition is another than that of '", name.substr(0, 100), "', whose name is Ferry's own: give it a name of its own"),
+          "environment_definition.name");
+    spec.needs = found.record.definition;
+    spec.environment_note = found.note;
+    if (!found.note.empty()) submit.run.properties["ferry.environment.alias"] = found.note;
+  } else {
+    TRY_VOID(model::CheckEnvironmentName(name, "environment_definition.name"));
+    model::EnvironmentRecord record;
+    record.workspace = submit.run.workspace;
+    record.name = name;
+    record.definition = *spec.needs;
+    record.hash = model::DefinitionHash(record.definition);
+    record.key = model::BuildKey(record.definition);
+    record.user = submit.run.user;
+    submit.environment = std::move(record);
+  }
+  spec.environment_key = model::BuildKey(*spec.needs);
+  // The run's own variables come first.
+  for (const auto& [variable, value] : spec.needs->variables) spec.environment.try_emplace(variable, value);
+  if (!spec.interpreter.empty() && !spec.needs->user_managed)
+    return MakeError(Code::kInvalid, "run.interpreter_twice",
+                     "'interpreter' cannot be given with an environment that is built; only with one whose userManagedDependencies is true", "interpreter");
+  return {};
+}
+
+Result<std::vector<std::string>> WatchedFolders(const Json& body) {
+  const Json* given = body.Find("watch");
+  if (!given || given->is_null()) return model::RunSpec{}.watch;
+  TRY(std::vector<std::string> folders, Texts(body, "watch"));
+  if (folders.size() > 100) return MakeError(Code::kTooLarge, "field.too_many", "watch has more than 100 entries", "watch");
+  for (size_t i = 0; i < folders.size(); ++i) {
+    std::string& folder = folders[i];
+    while (folder.starts_with("./")) folder.erase(0, 2);
+    while (folder.ends_with('/')) folder.pop_back();
+    if (!RelativeInside(folder))
+      return MakeError(Code::kInvalid, "run.watch",
+                       StrCat("watch[", i, "] is '", folder.substr(0, 200), "'; expected a path inside the working folder, without '..'"),
+                       StrCat("watch[", i, "]"));
+  }
+  return folders;
+}
+
+Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, Json body) {
+  static const std::vector<std::string> known = {"id",
+                                                 "workspace",
+                                                 "experiment",
+                                                 "name",
+                                                 "description",
+                                                 "parent",
+                                                 "target",
+                                                 "script",
+                                                 "arguments",
+                                                 "command",
+                                                 "snapshot",
+                                                 "interpreter",
+                                                 "environment",
+                                                 "max_duration_seconds",
+                                                 "gpus",
+                                                 "max_attempts",
+                                                 "source",
+                                                 "priority",
+                                                 "tags",
+                                                 "properties",
+                                                 "environment_definition",
+                                                 "environment_name",
+                                                 "watch",
+                                                 "collect_outputs",
+                                                 "keep_snapshot",
+                                                 "auto_prepare",
+                                                 "run_configuration"};
   for (const auto& [key, value] : body.as_object())
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       auto close = ClosestWord(key, known);
@@ -70,14 +158,21 @@ Result<model::Run> RunFromRequest(const Parts& parts, const Call& call, const Js
                        StrCat("'", key.substr(0, 80), "' is not a field of a run", close ? StrCat("; did you mean '", *close, "'?") : std::string()),
                        key.substr(0, 80));
     }
-  for (const char* text : {"id", "workspace", "experiment", "name", "description", "parent", "target", "script", "snapshot", "interpreter", "source"})
+  for (const char* text : {"id", "workspace", "experiment", "name", "description", "parent", "target", "script", "snapshot", "interpreter", "source",
+                           "environment_name", "run_configuration"})
     if (const Json* v = body.Find(text); v && !v->is_string() && !v->is_null())
       return MakeError(Code::kInvalid, "field.type", StrCat(text, " must be a text, not ", v->TypeName()), text);
   for (const char* number : {"max_duration_seconds", "gpus", "max_attempts", "priority"})
     if (const Json* v = body.Find(number); v && !v->is_int() && !v->is_null())
       return MakeError(Code::kInvalid, "field.type", StrCat(number, " must be a whole number, not ", v->TypeName()), number);
 
-  model::Run run;
+  for (const char* flag : {"collect_outputs", "keep_snapshot", "auto_prepare"})
+    if (const Json* v = body.Find(flag); v && !v->is_bool() && !v->is_null())
+      return MakeError(Code::kInvalid, "field.type", StrCat(flag, " must be true or false, not ", v->TypeName()), flag);
+  if (Json* definition = body.Find("environment_definition")) SealPassword(parts, *definition);
+
+  engine::Submit submit;
+  model::Run& run = submit.run;
   run.workspace = body.GetString("workspace", kDefaultWorkspace);
   run.experiment = body.GetString("experiment");
   TRY_VOID(model::CheckName("workspace", run.workspace, 32));
@@ -135,8 +230,66 @@ Result<model::Run> RunFromRequest(const Parts& parts, const Call& call, const Js
   TRY_VOID(within("priority", body.GetInt("priority"), -1000, 1000));
   TRY(run.tags, StringMap(body, "tags", 500, 64u << 10));
   TRY(run.properties, StringMap(body, "properties", 1000, 64u << 10));
+  TRY(run.spec.watch, WatchedFolders(body));
+  run.spec.collect_outputs = body.GetBool("collect_outputs", true);
+  run.spec.keep_snapshot = body.GetBool("keep_snapshot", true);
+  run.spec.auto_prepare = body.GetBool("auto_prepare", true);
+  run.spec.run_configuration = body.GetString("run_configuration").substr(0, 255);
+  TRY_VOID(SetNeeds(parts, body, submit));
   run.request = HashBytes(body.Dump()).Hex();
-  return run;
+  return submit;
+}
+
+// The digest of the newest lock that a node has reported for the run, or "".
+std::string LockOf(const model::Run& run) {
+  for (auto attempt = run.attempts.rbegin(); attempt != run.attempts.rend(); ++attempt)
+    if (!attempt->environment.lock.empty()) return attempt->environment.lock;
+  return {};
+}
+
+// The run again: the same spec, with the exact versions that the first one had.
+Result<engine::Submit> SubmitAgain(const Parts& parts, const Call& call) {
+  TRY(Json body, BodyObject(call));
+  for (const auto& [key, value] : body.as_object())
+    if (key != "id" || !value.is_string())
+      return MakeError(Code::kInvalid, "field.unknown", StrCat("'", key.substr(0, 80), "' is not a field of a rerun; expected id (a text)"), key.substr(0, 80));
+  TRY(model::Run before, LoadRun(parts, call.params.at("id")));
+  if (!before.spec.keep_snapshot && !before.spec.snapshot.empty())
+    return MakeError(
+        Code::kConflict, "run.snapshot_not_kept",
+        StrCat("run '", before.id, "' was submitted with snapshotProject false, so its source directory is not there to run again; submit it anew"), "run");
+  engine::Submit submit;
+  model::Run& run = submit.run;
+  run.id = body.GetString("id");
+  if (run.id.empty()) run.id = StrCat(before.experiment.substr(0, 200), "_", Now().micros / 1'000'000, "_", RandomHex(4));
+  TRY_VOID(model::CheckName("id", run.id));
+  run.workspace = before.workspace;
+  run.experiment = before.experiment;
+  run.name = before.name;
+  run.description = before.description;
+  run.type = before.type;
+  run.target = before.target;
+  run.user = call.identity.user;
+  run.spec = before.spec;
+  run.priority = before.priority;
+  run.tags = before.tags;
+  for (const auto& [key, value] : before.properties)
+    if (!key.starts_with("ferry.") || key == "ferry.environment.alias") run.properties[key] = value;
+  run.properties["ferry.rerun_of"] = before.id;
+  if (std::string lock = LockOf(before); run.spec.needs && !lock.empty() && !run.spec.environment_key.empty()) {
+    TRY(run.spec.needs->lock, ReadLock(parts, lock));
+    run.spec.environment_key = model::BuildKey(*run.spec.needs);
+  }
+  run.request = HashBytes(StrCat("rerun/", before.id)).Hex();
+  return submit;
+}
+
+void Do(const Parts& parts, Result<engine::Submit> submit, const http::Responder& responder) {
+  if (!submit.ok()) return Answer(responder, submit.error());
+  parts.engine.Do(std::move(*submit), [responder](Result<Json> result) {
+    bool created = result.ok() && result->GetBool("created");
+    Answer(responder, result, created ? 201 : 200);
+  });
 }
 
 }  // namespace
@@ -144,12 +297,21 @@ Result<model::Run> RunFromRequest(const Parts& parts, const Call& call, const Js
 void SubmitRun(const Parts& parts, Call call, http::Responder responder) {
   auto body = BodyObject(call);
   if (!body.ok()) return Answer(responder, body.error());
-  auto run = RunFromRequest(parts, call, *body);
-  if (!run.ok()) return Answer(responder, run.error());
-  parts.engine.Do(engine::Submit{std::move(*run)}, [responder](Result<Json> result) {
-    bool created = result.ok() && result->GetBool("created");
-    Answer(responder, result, created ? 201 : 200);
-  });
+  Do(parts, SubmitFromRequest(parts, call, std::move(*body)), responder);
+}
+
+void RerunRun(const Parts& parts, Call call, http::Responder responder) { Do(parts, SubmitAgain(parts, call), responder); }
+
+void ShowLock(const Parts& parts, Call call, http::Responder responder) {
+  auto show = [&]() -> Result<Json> {
+    TRY(model::Run run, LoadRun(parts, call.params["id"]));
+    std::string lock = LockOf(run);
+    if (lock.empty())
+      return MakeError(Code::kNotFound, "lock.not_found", StrCat("run '", run.id, "' has no lock: its environment was not prepared, or it asked for none"),
+                       "run");
+    return ReadLock(parts, lock);
+  };
+  Answer(responder, show());
 }
 
 void ListRuns(const Parts& parts, Call call, http::Responder responder) {
@@ -212,6 +374,7 @@ void ShowRun(const Parts& parts, Call call, http::Responder responder) {
   auto run = LoadRun(parts, call.params["id"]);
   if (!run.ok()) return Answer(responder, run.error());
   Json view = model::RunView(*run);
+  if (run->spec.needs) view.Find("environment")->Set("definition", model::ToJson(*run->spec.needs));
   if (!model::IsTerminal(*run)) {
     std::string text;
     parts.engine.Look([&](const engine::Core& core) { text = core.Explain(run->id, Now()); });

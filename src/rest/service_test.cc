@@ -19,8 +19,8 @@ TEST_F(ServiceTest, NothingElseWithoutAToken) {
   for (const Route& route : Routes()) {
     if (route.need == Need::kOpen) continue;
     std::string path = route.path;
-    for (const auto& [name, value] :
-         std::vector<std::pair<std::string, std::string>>{{"{id}", "r"}, {"{name}", "n"}, {"{digest}", std::string(64, 'a')}, {"{path...}", "a/b"}})
+    for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+             {"{id}", "r"}, {"{name}", "n"}, {"{key}", std::string(64, 'a')}, {"{digest}", std::string(64, 'a')}, {"{path...}", "a/b"}})
       if (size_t at = path.find(name); at != std::string::npos) path.replace(at, name.size(), value);
     auto reply = Ask("", route.method, path);
     EXPECT_EQ(ErrorOf(reply), "401 auth.missing") << route.method << " " << path;

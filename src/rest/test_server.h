@@ -41,7 +41,10 @@ class ServerTest : public testing::Test {
     access_ = std::make_unique<Access>(*store_, "secret");
     feed_ = std::make_unique<Feed>(*store_, *logs_, *series_);
     engine::Hooks hooks;
-    hooks.tell = [this](const std::string& node, const model::AgentMessage& message) { channels_.Tell(node, message); };
+    hooks.tell = [this](const std::string& node, const model::AgentMessage& message) {
+      auto* assign = std::get_if<model::Assign>(&message);
+      channels_.Tell(node, assign ? model::AgentMessage(access_->Completed(*assign)) : message);
+    };
     hooks.run_changed = [this](const std::string& run, bool) { feed_->RunChanged(run); };
     hooks.access_changed = [this] { ASSERT_TRUE(access_->Reload().ok()); };
     engine_ = std::move(*engine::Engine::Start(*store_, {}, hooks));

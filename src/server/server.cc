@@ -57,12 +57,8 @@ class RunningServer : public Server {
 
     engine::Hooks hooks;
     hooks.tell = [this](const std::string& node, const model::AgentMessage& message) {
-      if (auto* assign = std::get_if<model::Assign>(&message)) {
-        model::Assign with_token = *assign;
-        with_token.token = access_->RunToken(assign->key);
-        return channels_.Tell(node, with_token);
-      }
-      channels_.Tell(node, message);
+      auto* assign = std::get_if<model::Assign>(&message);
+      channels_.Tell(node, assign ? model::AgentMessage(access_->Completed(*assign)) : message);
     };
     hooks.run_changed = [this](const std::string& run, bool) { feed_->RunChanged(run); };
     hooks.access_changed = [this] {

@@ -364,7 +364,7 @@ class World {
       return;
     }
     node.agent->OnSent();
-    engine::AgentReport report{node.name, node.generation, node.session, ++node.sequence, events, {}, {}};
+    engine::AgentReport report{node.name, node.generation, node.session, ++node.sequence, events, {}, {}, {}};
     FromAgent(node, report, [this, &node, events](const Result<Json>& result) {
       if (!result.ok()) {
         node.welcomed = false;

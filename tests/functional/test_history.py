@@ -120,6 +120,16 @@ def test_experiments_and_workspaces(shared):
     assert answer.status == 404 and answer.error["field"] == "workspace"
 
 
+def test_bytes_that_are_no_text_are_shown_and_kept(shared):
+    written = b"caf\xc3\xa9 \xff \xe2\x82\xac\n"
+    # One byte a write, so that characters arrive in pieces.
+    script = "import sys, time\nfor b in %r:\n    sys.stdout.buffer.write(bytes([b])); sys.stdout.buffer.flush(); time.sleep(0.03)" % written
+    run = shared.submit(PYTHON, "-c", script)
+    shown = shared.ok("run", "monitor-logs", "-r", run)
+    assert "caf\u00e9 \ufffd \u20ac\n" in shown
+    assert shared.log(run) == written
+
+
 def test_a_follower_resumes_where_it_stopped(shared):
     run = shared.submit("sh", "-c", "echo one; echo two; echo three")
     shared.wait(run, "Completed")

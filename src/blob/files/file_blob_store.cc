@@ -210,6 +210,8 @@ class FileBlobStore : public BlobStore {
     return std::unique_ptr<Reader>(std::make_unique<LooseReader>(std::move(file), stat.size));
   }
 
+  Result<void> Remove(const Digest& digest) override { return loose_->Remove(digest); }
+
  private:
   FileBlobStore(const std::string& folder, os::FileLock lock) : lock_(std::move(lock)), incoming_(os::JoinPath(folder, "incoming")) {}
 

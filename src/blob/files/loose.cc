@@ -147,6 +147,15 @@ Result<void> Loose::FinishParts(const Digest& digest, uint64_t size) {
   return PublishPartial(digest);
 }
 
+Result<void> Loose::Remove(const Digest& digest) {
+  std::lock_guard lock(UploadMutex(digest));
+  {
+    std::lock_guard here_lock(mutex_);
+    here_.erase(digest);
+  }
+  return os::RemoveFile(PathOf(digest));
+}
+
 Result<void> Loose::DropPartial(const Digest& digest) {
   std::lock_guard lock(UploadMutex(digest));
   TakeRunning(digest);

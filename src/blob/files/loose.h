@@ -31,6 +31,8 @@ class Loose {
   Result<void> AddPart(const Digest& digest, uint64_t offset, std::string_view bytes);
   Result<uint64_t> Partial(const Digest& digest);
   Result<void> FinishParts(const Digest& digest, uint64_t size);
+  // Removes the blob, if it is here.
+  Result<void> Remove(const Digest& digest);
   // Drops the upload, if there is one.
   Result<void> DropPartial(const Digest& digest);
 
