@@ -27,12 +27,23 @@ bool Has(const Lines& lines, std::string_view key) { return After(lines, key).ha
 
 std::string_view Until(std::string_view text, std::string_view stops) { return text.substr(0, std::min(text.find_first_of(stops), text.size())); }
 
-// Without quotes, ticks and the signs that draw trees.
-std::string_view Bare(std::string_view text) {
+// Without the signs that draw trees and what some tools begin lines with.
+std::string_view Plain(std::string_view text) {
   for (;;) {
     size_t before = text.size();
     text = Trim(text);
-    for (std::string_view sign : {"×", "╰─▶", "╰─>", "│", "├─▶", "├─", "└─", "─", "`", "'", "\"", "*", "- "})
+    for (std::string_view sign : {"×", "╰─▶", "╰─>", "│", "├─▶", "├─", "└─", "─", "cause: ", "error: ", "Caused by: "})
+      if (text.starts_with(sign)) text.remove_prefix(sign.size());
+    if (text.size() == before) return text;
+  }
+}
+
+// The same without quotes, ticks and bullets.
+std::string_view Bare(std::string_view text) {
+  for (;;) {
+    size_t before = text.size();
+    text = Plain(text);
+    for (std::string_view sign : {"`", "'", "\"", "*", "- "})
       if (text.starts_with(sign)) text.remove_prefix(sign.size());
     for (std::string_view sign : {"`", "'", "\"", "."})
       if (text.ends_with(sign)) text.remove_suffix(sign.size());
@@ -82,10 +93,11 @@ Where Find(const model::Environment& definition, const std::string& name, bool c
 std::string Paragraph(const Lines& lines, size_t at, size_t most = 12) {
   std::string out;
   for (size_t i = at; i < lines.size() && i < at + most; ++i) {
-    std::string_view line = Bare(lines[i]);
-    if (line.empty() || line.starts_with("hint:") || line.starts_with("help:")) break;
+    std::string_view line = Plain(lines[i]);
+    if (line.empty() || line.starts_with("hint:") || line.starts_with("help:") || line.starts_with("ferry: ")) break;
     out += StrCat(out.empty() ? "" : " ", line);
   }
+  if (out.ends_with(".")) out.pop_back();
   return out;
 }
 
@@ -162,11 +174,9 @@ class Reader {
                    StrCat("there is no version that satisfies '", wanted, "'; the last of those there are: ", LastOf(versions)), NameIn(wanted));
     }
     if (auto found = After(lines_, "because these package versions have conflicting dependencies", &at)) {
-      std::string packages = *After(lines_, "Cannot install ");
-      packages = packages.substr(0, packages.find(" because"));
       std::string causes = Causes(at);
-      return Named(Code::kInvalid, "environment.conflict", StrCat("these cannot be installed together: ", packages, causes.empty() ? "" : ": ", causes),
-                   NameIn(packages));
+      if (causes.empty()) causes = std::string(Until(*After(lines_, "Cannot install "), ":"));
+      return Named(Code::kInvalid, "environment.conflict", StrCat("the requirements cannot be met together: ", causes), PackageIn(causes));
     }
     if (auto found = After(lines_, "ERROR: Invalid requirement: "))
       return Named(Code::kInvalid, "environment.requirement", StrCat("pip cannot read ", *found), NameIn(*found));
@@ -174,10 +184,11 @@ class Reader {
       return Named(Code::kInvalid, "environment.package_python",
                    StrCat("package ", NameIn(After(lines_, "Package ").value_or("")), " does not support this Python: ", *found),
                    NameIn(After(lines_, "Package ").value_or("")));
-    for (std::string_view key : {"Failed building wheel for ", "Could not build wheels for ",
-                                 "Failed to build installable wheels for some pyproject.toml based projects (", "Failed to build "})
+    if (Has(lines_, "metadata-generation-failed") && After(lines_, "Encountered error while generating package metadata", &at) && at + 1 < lines_.size())
+      return BuildFailed(lines_[at + 1]);
+    for (std::string_view key : {"Failed building wheel for ", "Could not build wheels for ", "Failed to build "})
       if (auto found = After(lines_, key)) return BuildFailed(std::string(Until(*found, " ,)")));
-    if (Has(lines_, "metadata-generation-failed") || Has(lines_, "did not run successfully")) {
+    if (Has(lines_, "did not run successfully")) {
       std::string package;
       for (const std::string& line : lines_)
         if (line.starts_with("Collecting ")) package = Until(std::string_view(line).substr(11), " ");
@@ -197,19 +208,24 @@ class Reader {
     return out;
   }
 
-  Error BuildFailed(std::string package) {
-    package = std::string(Bare(package));
+  // "ModuleNotFoundError: No module named 'x'", or what the compiler said first.
+  std::string WhyNotBuilt() {
     std::string why;
     for (const std::string& line : lines_) {
-      std::string_view text = Bare(line);
-      for (std::string_view key :
-           {"ModuleNotFoundError:", "ImportError:", "fatal error:", "RuntimeError:", "AttributeError:", "SyntaxError:", "error: command ", "error: "})
-        if (text.find(key) != std::string_view::npos && text.find("subprocess-exited-with-error") == std::string_view::npos &&
-            text.find("metadata-generation-failed") == std::string_view::npos && text.find("failed-wheel-build") == std::string_view::npos) {
-          why = text;
-          break;
-        }
+      std::string_view text = Plain(line);
+      if (text.find("fatal error: ") != std::string_view::npos || (text.find(": error: ") != std::string_view::npos && text.find(':') < text.find(": error: ")))
+        return std::string(text);
+      size_t word = 0;
+      while (word < text.size() && text[word] != ':' && text[word] != ' ') ++word;
+      std::string_view kind = text.substr(0, word);
+      if (text.substr(word).starts_with(": ") && (kind.ends_with("Error") || kind.ends_with("Exception"))) why = text;
     }
+    return why;
+  }
+
+  Error BuildFailed(std::string package) {
+    package = std::string(Until(Bare(package), " "));
+    std::string why = WhyNotBuilt();
     return Named(Code::kInvalid, "environment.build_failed",
                  StrCat("there is no ready-made package of '", package, "' for this Python, and it could not be built", why.empty() ? "" : ": ", why),
                  NameIn(package));
@@ -258,11 +274,17 @@ class Reader {
       std::string package = PackageIn(why);
       if (why.find("network was disabled") != std::string::npos)
         return MakeError(Code::kUnavailable, "environment.unreachable", Short(StrCat("the package index cannot be reached: ", why)));
-      bool missing = why.find("there is no version of") != std::string::npos || why.find("was not found in the package registry") != std::string::npos;
-      return Named(Code::kInvalid, missing ? "environment.package_not_found" : "environment.conflict", StrCat("the requirements cannot be met together: ", why),
-                   package);
+      // Where one package alone is the reason, the rest of the sentence says nothing.
+      for (std::string_view key : {"there is no version of ", " was not found in the package registry", " has no wheels with a matching "})
+        if (why.find(key) != std::string::npos && why.find("depends on") == std::string::npos) {
+          std::string alone = why.substr(why.starts_with("Because ") ? 8 : 0);
+          alone = alone.substr(0, alone.find(" and you require"));
+          return Named(Code::kInvalid, "environment.package_not_found", alone, PackageIn(alone));
+        }
+      return Named(Code::kInvalid, "environment.conflict", StrCat("the requirements cannot be met together: ", why), package);
     }
-    if (auto found = After(lines_, "Failed to build ")) return BuildFailed(*found);
+    for (std::string_view key : {"Failed to build ", "Failed to build: "})
+      if (auto found = After(lines_, key)) return BuildFailed(*found);
     if (auto found = After(lines_, "Couldn't parse requirement in ", &at)) {
       std::string why = Paragraph(lines_, at + 1, 3);
       return Named(Code::kInvalid, "environment.requirement", StrCat("uv cannot read a requirement: ", why), "");
@@ -359,7 +381,7 @@ class Reader {
 Error Explain(const model::Environment& definition, std::string_view tool, const std::vector<std::string>& last_lines, int status) {
   if (auto error = Reader(definition, tool, last_lines).Read()) return *error;
   std::string last;
-  for (size_t i = last_lines.size(); i-- > 0 && last.empty();) last = std::string(Bare(last_lines[i]));
+  for (size_t i = last_lines.size(); i-- > 0 && last.empty();) last = std::string(Plain(last_lines[i]));
   std::string how = status > 128 ? StrCat("was ended by signal ", status - 128, status == 137 ? ", as the kernel does when memory is short" : "")
                                  : StrCat("ended with status ", status);
   return MakeError(Code::kInvalid, "environment.failed", Short(StrCat(tool, " ", how, last.empty() ? "" : ": ", last)));

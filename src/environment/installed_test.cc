@@ -9,7 +9,7 @@ namespace ferry::environment {
 namespace {
 
 TEST(Installed, DistInfoAndEggInfo) {
-  std::string folder = testing::TempDir() + "/installed." + RandomHex(6);
+  std::string folder = os::JoinPath(testing::TempDir(), "installed." + RandomHex(6));
   auto write = [&](const std::string& path, const std::string& text) {
     std::string file = folder + "/lib/python3.11/site-packages/" + path;
     ASSERT_TRUE(os::MakeFolders(file.substr(0, file.rfind('/'))).ok());

@@ -29,7 +29,7 @@ class InterpreterTest : public testing::Test {
     return settings;
   }
 
-  std::string folder_ = testing::TempDir() + "/interpreter." + RandomHex(6);
+  std::string folder_ = os::JoinPath(testing::TempDir(), "interpreter." + RandomHex(6));
 };
 
 TEST_F(InterpreterTest, ThePinIsNeverRelaxed) {

@@ -257,6 +257,8 @@ Result<PipOutcome> Install(const Job& job, const Settings& settings, const PipTa
 
 }  // namespace
 
+Result<void> CheckPip(const Job& job) { return Plan(job).AddSection(job.definition.conda.pip); }
+
 Result<PipOutcome> InstallPip(const Job& job, const Settings& settings, const PipTarget& target, const std::vector<std::string>& extra) {
   Plan plan(job);
   TRY_VOID(plan.AddSection(job.definition.conda.pip));

@@ -26,6 +26,9 @@ struct PipOutcome {
   std::map<std::string, Origin> origins;
 };
 
+// Whether the pip section can be read at all, before anything is made. Fails as InstallPip would.
+Result<void> CheckPip(const Job& job);
+
 // Installs `extra` and the definition's pip lines. azureml-core and its like are left out and Ferry's own package is made importable instead. Paths are
 // taken from the job's context only: one that leads elsewhere is kInvalid "environment.requirement".
 Result<PipOutcome> InstallPip(const Job& job, const Settings& settings, const PipTarget& target, const std::vector<std::string>& extra);

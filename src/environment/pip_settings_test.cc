@@ -21,7 +21,7 @@ TEST(PipSettings, Files) {
 }
 
 TEST(PipSettings, ForUv) {
-  std::string home = testing::TempDir() + "/pipconf." + RandomHex(6);
+  std::string home = os::JoinPath(testing::TempDir(), "pipconf." + RandomHex(6));
   ASSERT_TRUE(os::MakeFolders(home + "/.config/pip").ok());
   ASSERT_TRUE(os::WriteFile(home + "/.config/pip/pip.conf", "[global]\nindex-url = https://a/simple\n").ok());
   auto uv = UvVariables({{"HOME", home}});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <iterator>
 #include <thread>
 
 #include "base/text.h"
@@ -12,8 +14,8 @@
 namespace ferry::environment {
 namespace {
 
-// What Explain gets to see of a tool's output.
-constexpr size_t kKept = 400;
+// What Explain gets to see of a tool's output: its beginning, where some say what they are about to fail with, and its end.
+constexpr size_t kFirst = 100, kLast = 300;
 
 // Would make Python or a tool look at another environment than ours, or carry the agent's own secrets.
 constexpr std::array<std::string_view, 16> kAstray = {
@@ -68,7 +70,7 @@ std::map<std::string, std::string> ToolVariables(const Job& job, const Settings&
 Result<void> RunStep(const Job& job, const Settings& settings, const Step& step) {
   Error stopped = MakeError(Code::kCanceled, "environment.stopped", "the build was stopped");
   if (job.stopping && job.stopping()) return stopped;
-  std::vector<std::string> last;
+  std::vector<std::string> first, last;
   size_t next = 0;
   os::WatchedCommand command;
   command.argv = step.argv;
@@ -81,10 +83,12 @@ Result<void> RunStep(const Job& job, const Settings& settings, const Step& step)
     if (step.take && step.take(line)) return;
     std::string shown = WithoutCredentials(line);
     if (job.log) job.log(shown);
-    if (last.size() < kKept)
+    if (first.size() < kFirst)
+      first.push_back(std::move(shown));
+    else if (last.size() < kLast)
       last.push_back(std::move(shown));
     else
-      last[next++ % kKept] = std::move(shown);
+      last[next++ % kLast] = std::move(shown);
   };
   auto ended = os::RunWatched(command);
   if (!ended.ok() && ended.error().code == Code::kCanceled) {
@@ -93,8 +97,9 @@ Result<void> RunStep(const Job& job, const Settings& settings, const Step& step)
   }
   if (!ended.ok()) return ended.error();
   if (ended->code == 0 && ended->signal == 0) return {};
-  std::rotate(last.begin(), last.begin() + static_cast<std::ptrdiff_t>(last.size() < kKept ? 0 : next % kKept), last.end());
-  return Explain(step.definition ? *step.definition : job.definition, step.tool, last, ended->signal ? 128 + ended->signal : ended->code);
+  std::rotate(last.begin(), last.begin() + static_cast<std::ptrdiff_t>(last.size() < kLast ? 0 : next % kLast), last.end());
+  first.insert(first.end(), std::make_move_iterator(last.begin()), std::make_move_iterator(last.end()));
+  return Explain(step.definition ? *step.definition : job.definition, step.tool, first, ended->signal ? 128 + ended->signal : ended->code);
 }
 
 }  // namespace ferry::environment

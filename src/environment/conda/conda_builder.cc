@@ -42,7 +42,7 @@ class CondaBuilder : public Builder {
                          "lock.kind");
     }
     TRY(std::vector<std::string> specs, Specs(job.definition));
-    // Read now, so that a line pip cannot take fails before anything is fetched.
+    if (!locked) TRY_VOID(CheckPip(job));
     TRY(auto requirements, ParseRequirements(job.definition.conda.pip));
     PipTarget target;
     target.prefix = job.folder;

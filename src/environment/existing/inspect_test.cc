@@ -33,7 +33,7 @@ class InspectTest : public testing::Test {
   }
   size_t Started() { return os::ReadFile(folder_ + "/started").ValueOr("").size(); }
 
-  std::string folder_ = testing::TempDir() + "/inspect." + RandomHex(6);
+  std::string folder_ = os::JoinPath(testing::TempDir(), "inspect." + RandomHex(6));
 };
 
 TEST_F(InspectTest, OneStartAndThenNone) {

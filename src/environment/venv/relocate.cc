@@ -24,6 +24,21 @@ std::string ProperShebang(const std::string& text) {
   return StrCat("#!/bin/sh\n'''exec' \"", path, "\" \"$0\" \"$@\"\n' '''\n", text.substr(end + 1));
 }
 
+// A shell's assignment, "VIRTUAL_ENV=/path" or "setenv VIRTUAL_ENV /path", whose path needs quotes now.
+std::string QuotedAssignments(const std::string& text, const std::string& folder) {
+  if (folder.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/._-+:@") == std::string::npos) return text;
+  std::string quoted = "'";
+  for (char c : folder) quoted += c == '\'' ? "'\"'\"'" : std::string(1, c);
+  quoted += "'";
+  std::string out;
+  for (std::string_view line : Split(text, '\n')) {
+    bool plain =
+        line.ends_with(folder) && line.size() > folder.size() && (line[line.size() - folder.size() - 1] == '=' || line[line.size() - folder.size() - 1] == ' ');
+    out += StrCat(out.empty() ? "" : "\n", plain ? line.substr(0, line.size() - folder.size()) : line, plain ? quoted : "");
+  }
+  return out;
+}
+
 Result<void> Rewrite(const std::string& path, const std::string& before, const std::string& after) {
   auto stat = os::StatPath(path, false);
   if (!stat.ok() || stat->type != os::FileType::kFile || stat->size > kLargestScript) return {};
@@ -32,6 +47,7 @@ Result<void> Rewrite(const std::string& path, const std::string& before, const s
   bool ours = text.starts_with("#!" + before + "/");
   std::string changed = ReplacedPath(text, before, after);
   if (ours) changed = ProperShebang(changed);
+  if (path.find("/bin/activate") != std::string::npos && changed != text) changed = QuotedAssignments(changed, after);
   if (changed == text) return {};
   return os::WriteFileAtomic(path, changed, stat->mode, false);
 }

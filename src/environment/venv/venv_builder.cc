@@ -34,6 +34,7 @@ class VenvBuilder : public Builder {
       return MakeError(Code::kInvalid, "environment.conda_only",
                        StrCat("a virtual environment has no conda packages, and the specification asks for '", pin.conda_only[0], "'"), "dependencies");
     }
+    if (!locked) TRY_VOID(CheckPip(job));
     Ready ready;
     ready.lock.kind = "venv";
     ready.lock.platform = kPlatform;
