@@ -75,6 +75,11 @@ TEST(Run, ADefinitionThatCannotBeReadIsNotForgotten) {
   EXPECT_FALSE(run.ok());
 }
 
+TEST(Run, AttemptsStandInOrder) {
+  EXPECT_TRUE(RunFromJson(*ParseJson(R"({"id":"r","attempts":[{"number":1,"phase":"Queued"},{"number":2,"phase":"Queued"}]})")).ok());
+  EXPECT_FALSE(RunFromJson(*ParseJson(R"({"id":"r","attempts":[{"number":3,"phase":"Queued"}]})")).ok());
+}
+
 TEST(Run, ClocksAreShown) {
   model::Run run = Sample();
   run.spec.needs = Environment{};
