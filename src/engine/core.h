@@ -110,7 +110,8 @@ struct DeleteEnvironment {
   std::string name;
   int64_t version = 0;
 };
-// A node has built an environment: everything set but the times. A second build of the same replaces the first.
+// A node has built an environment: everything set but the times. A second build replaces the first, unless only the first has an archive; the reply's
+// `replaced` is the digest of an archive that nothing names any more.
 struct NoteBuild {
   model::BuildRecord build;
 };

@@ -82,16 +82,18 @@ Result<Json> Core::On(const NoteBuild& input, Time now) {
   model::BuildRecord build = input.build;
   build.built = build.used = now;
   TRY(auto there, Document("build", PlatformKey(build.key, build.platform)));
-  // Two nodes may build the same at once; the archive that came first serves both.
-  if (there && build.archive.empty()) {
+  std::string replaced;
+  if (there) {
     model::BuildRecord before = model::BuildFromJson(*there);
-    if (!before.archive.empty()) {
+    if (build.archive.empty() && !before.archive.empty()) {
       before.used = now;
       build = before;
+    } else if (build.archive != before.archive) {
+      replaced = before.archive;
     }
   }
   Stage(PutBuild(build));
-  return model::ToJson(build);
+  return model::ToJson(build).SetIf("replaced", replaced);
 }
 
 Result<Json> Core::On(const DropArchives& input, Time) {

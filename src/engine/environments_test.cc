@@ -178,12 +178,17 @@ TEST_F(RegistryTest, BuildsAndTheirArchives) {
   Good(NoteBuild{other});
   EXPECT_EQ(stored().archive, "archive") << "one without an archive does not take it away";
   EXPECT_EQ(stored().path, "/p");
+  EXPECT_EQ(Good(NoteBuild{build}).GetString("replaced"), "") << "the same again";
   build.archive = "newer";
   Good(DropArchives{{build}});
   EXPECT_EQ(stored().archive, "archive") << "another one was meant";
   build.archive = "archive";
   Good(DropArchives{{build}});
   EXPECT_EQ(stored().archive, "");
+  build.archive = "second";
+  EXPECT_EQ(Good(NoteBuild{build}).GetString("replaced"), "");
+  build.archive = "third";
+  EXPECT_EQ(Good(NoteBuild{build}).GetString("replaced"), "second");
   EXPECT_EQ(stored().lock, "lock") << "what was in it stays known";
 }
 

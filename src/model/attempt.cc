@@ -223,7 +223,10 @@ Json ToJson(const EnvironmentUse& use) {
   return json;
 }
 
-EnvironmentUse UseFromJson(const Json& json) { return {json.GetString("how"), json.GetDouble("seconds"), json.GetString("key"), json.GetString("lock")}; }
+EnvironmentUse UseFromJson(const Json& json) {
+  double seconds = json.GetDouble("seconds");
+  return {json.GetString("how"), seconds >= 0 ? seconds : 0, json.GetString("key"), json.GetString("lock")};
+}
 
 Json ToJson(const Attempt& attempt) {
   Json json = Json::MakeObject({{"number", attempt.number}, {"phase", PhaseName(attempt.phase.index())}});
@@ -284,7 +287,7 @@ Result<Attempt> AttemptFromJson(const Json& json) {
       if (gpu.is_int()) attempt.gpus.push_back(static_cast<int>(gpu.as_int()));
   if (const Json* clocks = json.Find("clocks"); clocks && clocks->is_array())
     for (const Json& clock : clocks->as_array()) attempt.clocks.push_back(ClockFromJson(clock));
-  if (const Json* use = json.Find("environment")) attempt.environment = UseFromJson(*use);
+  if (const Json* use = json.Find("environment"); use && !use->GetString("how").empty()) attempt.environment = UseFromJson(*use);
   return attempt;
 }
 

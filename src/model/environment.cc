@@ -13,9 +13,7 @@ constexpr size_t kMaxLines = 20'000;
 constexpr size_t kMaxText = 4u << 20;
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-bool IsNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-}
+bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-'; }
 
 std::string Collapse(std::string_view text) {
   std::string out;
@@ -107,8 +105,7 @@ class Section {
       Fail(WrongType(Path(key), "a text", *found));
       return {};
     }
-    if (found->as_string().size() > kMaxText)
-      Fail(MakeError(Code::kTooLarge, "field.too_long", StrCat(Path(key), " is longer than 4 MB"), Path(key)));
+    if (found->as_string().size() > kMaxText) Fail(MakeError(Code::kTooLarge, "field.too_long", StrCat(Path(key), " is longer than 4 MB"), Path(key)));
     return found->as_string();
   }
   bool Bool(std::string_view key, bool other) {
@@ -154,6 +151,13 @@ class Section {
 std::vector<std::string> Joined(const std::vector<std::string>& texts) {
   std::vector<std::string> out;
   std::string open;
+  auto take = [&] {
+    std::string_view line = Trim(open);
+    // What is read again reads the same.
+    while (line.ends_with('\\') && !line.starts_with('#')) line = Trim(line.substr(0, line.size() - 1));
+    if (!line.empty()) out.emplace_back(line);
+    open.clear();
+  };
   for (const std::string& text : texts)
     for (std::string_view line : Split(text, '\n')) {
       std::string_view trimmed = Trim(line);
@@ -162,10 +166,9 @@ std::vector<std::string> Joined(const std::vector<std::string>& texts) {
       if (!open.empty()) open += ' ';
       open += trimmed;
       if (goes_on) continue;
-      if (!Trim(open).empty()) out.emplace_back(Trim(open));
-      open.clear();
+      take();
     }
-  if (!Trim(open).empty()) out.emplace_back(Trim(open));
+  take();
   return out;
 }
 
@@ -243,7 +246,7 @@ Json ToJson(const Environment& environment, bool with_password) {
     if (!docker.context.empty())
       section.Set("buildContext", Json::MakeObject({{"snapshot", docker.context},
                                                     {"dockerfilePath", docker.context_dockerfile.empty() ? "Dockerfile" : docker.context_dockerfile}}));
-    if (!docker.registry_address.empty() || !docker.registry_username.empty()) {
+    if (!docker.registry_address.empty() || !docker.registry_username.empty() || (with_password && !docker.registry_password.empty())) {
       Json registry = Json::MakeObject();
       registry.SetIf("address", docker.registry_address).SetIf("username", docker.registry_username);
       if (with_password) registry.SetIf("password", docker.registry_password);
@@ -284,7 +287,8 @@ Result<Environment> EnvironmentFromJson(const Json& json) {
       Section section(&item, field);
       for (std::string& line : Joined(section.Texts("pip"))) environment.conda.pip.push_back(std::move(line));
       for (const auto& [key, value] : item.as_object())
-        if (key != "pip") section.Fail(MakeError(Code::kInvalid, "environment.section", StrCat(field, " has a section '", key.substr(0, 80), "'; expected 'pip'"), field));
+        if (key != "pip")
+          section.Fail(MakeError(Code::kInvalid, "environment.section", StrCat(field, " has a section '", key.substr(0, 80), "'; expected 'pip'"), field));
       if (section.error()) conda.Fail(*section.error());
     }
   }
@@ -301,27 +305,29 @@ Result<Environment> EnvironmentFromJson(const Json& json) {
   Section context(docker.Member("buildContext"), "docker.buildContext");
   environment.docker.context = context.Text("snapshot");
   environment.docker.context_dockerfile = context.Text("dockerfilePath");
-  if (environment.docker.context_dockerfile == "Dockerfile") environment.docker.context_dockerfile.clear();
+  if (environment.docker.context_dockerfile == "Dockerfile" || environment.docker.context.empty()) environment.docker.context_dockerfile.clear();
   Section registry(docker.Member("baseImageRegistry"), "docker.baseImageRegistry");
   environment.docker.registry_address = registry.Text("address");
   environment.docker.registry_username = registry.Text("username");
   environment.docker.registry_password = registry.Text("password");
 
   if (const Json* variables = top.Member("environmentVariables")) {
-    if (!variables->is_object()) top.Fail(WrongType("environmentVariables", "an object of texts", *variables));
+    if (!variables->is_object())
+      top.Fail(WrongType("environmentVariables", "an object of texts", *variables));
     else {
       Section section(variables, "environmentVariables");
       for (const auto& [name, value] : variables->as_object()) {
         environment.variables[name] = value.is_bool() ? value.Dump() : section.Text(name);
         if (name.empty() || name.find('=') != std::string::npos)
-          section.Fail(MakeError(Code::kInvalid, "environment.variable", StrCat("'", name.substr(0, 80), "' is no name of a variable"), "environmentVariables"));
+          section.Fail(
+              MakeError(Code::kInvalid, "environment.variable", StrCat("'", name.substr(0, 80), "' is no name of a variable"), "environmentVariables"));
       }
       if (section.error()) top.Fail(*section.error());
     }
   }
   if (const Json* lock = top.Member("lock")) {
-    TRY_VOID(LockFromJson(*lock));
-    environment.lock = *lock;
+    TRY(Lock parsed, LockFromJson(*lock));
+    environment.lock = ToJson(parsed);
   }
   for (const Section* section : {&top, &python, &conda, &docker, &context, &registry})
     if (section->error()) return *section->error();
@@ -329,8 +335,8 @@ Result<Environment> EnvironmentFromJson(const Json& json) {
   if (int(!d.base_image.empty()) + int(!d.dockerfile.empty()) + int(!d.context.empty()) > 1)
     return MakeError(Code::kInvalid, "environment.image", "only one of docker.baseImage, docker.baseDockerfile and docker.buildContext can be given", "docker");
   if (d.enabled && d.base_image.empty() && d.dockerfile.empty() && d.context.empty())
-    return MakeError(Code::kInvalid, "environment.image", "docker.enabled is true, but there is no docker.baseImage, docker.baseDockerfile or docker.buildContext",
-                     "docker.baseImage");
+    return MakeError(Code::kInvalid, "environment.image",
+                     "docker.enabled is true, but there is no docker.baseImage, docker.baseDockerfile or docker.buildContext", "docker.baseImage");
   return environment;
 }
 
@@ -378,7 +384,8 @@ Result<Lock> LockFromJson(const Json& json) {
   Lock lock;
   lock.kind = json.GetString("kind");
   if (lock.kind != "existing" && lock.kind != "venv" && lock.kind != "conda" && lock.kind != "image")
-    return MakeError(Code::kInvalid, "lock.invalid", StrCat("lock.kind is '", lock.kind.substr(0, 40), "'; expected existing, venv, conda or image"), "lock.kind");
+    return MakeError(Code::kInvalid, "lock.invalid", StrCat("lock.kind is '", lock.kind.substr(0, 40), "'; expected existing, venv, conda or image"),
+                     "lock.kind");
   lock.python = json.GetString("python");
   lock.platform = json.GetString("platform", "linux-64");
   lock.image = json.GetString("image");
@@ -443,8 +450,10 @@ std::vector<std::string> Difference(const Environment& before, const Environment
   if (before.conda.channels != after.conda.channels) say("channels", Join(before.conda.channels, ", "), Join(after.conda.channels, ", "));
   lists("conda", before.conda.dependencies, after.conda.dependencies, [](const std::string& line) { return NormalDependency(line); });
   lists("pip", before.conda.pip, after.conda.pip, [](const std::string& line) { return NormalRequirement(line); });
-  Json old_docker = before.docker.enabled ? CanonicalImage(before.docker) : Json::MakeObject(), new_docker = after.docker.enabled ? CanonicalImage(after.docker) : Json::MakeObject();
-  for (const char* key : {"image", "dockerfile", "context", "context_dockerfile", "registry"}) say(StrCat("docker ", key), old_docker.GetString(key), new_docker.GetString(key));
+  Json old_docker = before.docker.enabled ? CanonicalImage(before.docker) : Json::MakeObject(),
+       new_docker = after.docker.enabled ? CanonicalImage(after.docker) : Json::MakeObject();
+  for (const char* key : {"image", "dockerfile", "context", "context_dockerfile", "registry"})
+    say(StrCat("docker ", key), old_docker.GetString(key), new_docker.GetString(key));
   lists("docker argument", before.docker.arguments, after.docker.arguments, same);
   say("shm size", before.docker.shm_size, after.docker.shm_size);
   std::set<std::string> names;

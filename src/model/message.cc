@@ -106,7 +106,7 @@ Result<Facts> FactsFromJson(const Json& json) {
     }
   if (const Json* use = json.Find("environment"); use && use->is_object()) {
     facts.environment = UseFromJson(*use);
-    if (!IsEnvironmentHow(facts.environment.how) || !(facts.environment.seconds >= 0))
+    if (!IsEnvironmentHow(facts.environment.how))
       return MakeError(Code::kInvalid, "facts.environment",
                        StrCat("environment.how is '", facts.environment.how.substr(0, 40), "'; expected found, built, waited, fetched or existing"),
                        "environment.how");

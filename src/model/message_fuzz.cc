@@ -15,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (auto message = model::MessageFromJson(*json); message.ok()) FERRY_CHECK(model::MessageFromJson(model::ToJson(*message)).ok());
   if (auto event = model::EventFromJson(*json); event.ok()) FERRY_CHECK(model::EventFromJson(model::ToJson(*event)).ok());
   if (auto hello = model::HelloFromJson(*json); hello.ok()) FERRY_CHECK(model::HelloFromJson(model::ToJson(*hello)).ok());
+  if (auto facts = model::FactsFromJson(*json); facts.ok()) FERRY_CHECK(model::FactsFromJson(model::ToJson(*facts)).ok());
   if (auto run = model::RunFromJson(*json); run.ok()) {
     auto again = model::RunFromJson(model::ToJson(*run));
     FERRY_CHECK(again.ok() && *again == *run);

@@ -180,6 +180,8 @@ Result<Run> RunFromJson(const Json& json) {
   if (const Json* attempts = json.Find("attempts"); attempts && attempts->is_array())
     for (const Json& item : attempts->as_array()) {
       TRY(Attempt attempt, AttemptFromJson(item));
+      if (attempt.number != static_cast<int>(run.attempts.size()) + 1)
+        return MakeError(Code::kInternal, "run.unreadable", StrCat("attempts of a run in the store are not in order: ", attempt.number));
       run.attempts.push_back(std::move(attempt));
     }
   if (run.id.empty() || run.attempts.empty()) return MakeError(Code::kInternal, "run.unreadable", "a run in the store has no id or no attempt");

@@ -401,8 +401,10 @@ void AgentNoteBuild(const Parts& parts, Call call, http::Responder responder) {
   };
   auto build = note();
   if (!build.ok()) return Answer(responder, build.error());
-  parts.engine.Do(engine::NoteBuild{std::move(*build)},
-                  [responder](Result<Json> result) { Answer(responder, result.ok() ? Result<Json>(BuildView(model::BuildFromJson(*result))) : result); });
+  parts.engine.Do(engine::NoteBuild{std::move(*build)}, [responder, &parts](Result<Json> result) {
+    if (auto replaced = result.ok() ? Digest::FromHex(result->GetString("replaced")) : std::nullopt) (void)parts.blobs.Remove(*replaced);
+    Answer(responder, result.ok() ? Result<Json>(BuildView(model::BuildFromJson(*result))) : result);
+  });
 }
 
 }  // namespace ferry::rest

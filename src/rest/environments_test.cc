@@ -213,6 +213,11 @@ TEST_F(EnvironmentsTest, WhatAnAgentBuiltIsThereForOthers) {
   EXPECT_EQ(found.Find("lock")->GetString("python"), "3.11.2");
   EXPECT_EQ(found.GetString("lock_digest"), made.GetString("lock_digest"));
   EXPECT_EQ(Get("/api/v1/builds/" + kKey).GetDouble("seconds"), 12.5);
+  // Built a second time: only one archive is kept.
+  Digest first = archive;
+  archive = AddLargeBlob(std::string(200'000, 'x'));
+  Good(Node("POST", path, StrCat(R"({"lock":)", kLock, R"(,"seconds":2,"path":"/e/2","archive":")", archive.Hex(), "\"}")));
+  EXPECT_EQ(ErrorOf(Node("GET", "/api/v1/agent/blobs/" + first.Hex())), "404 blob.not_found");
   EXPECT_EQ(Get("/api/v1/builds").Find("builds")->as_array().size(), 1u);
 
   EXPECT_EQ(ErrorOf(Ask(contributor_, "POST", "/api/v1/builds/prune", "{}")), "403 auth.forbidden");
