@@ -103,7 +103,8 @@ Result<void> Preparer::WorkingCopy(const std::string& id, const std::string& fol
   std::string file = folder + ".made";
   TRY_VOID(os::WriteFile(file, ""));
   TRY(os::Stat made, os::StatPath(file));
-  mark = {made.ctime_ns, Now(), std::chrono::steady_clock::now()};
+  TRY(os::Stat root, os::StatPath(folder, false));
+  mark = {made.ctime_ns, root.inode, Now(), std::chrono::steady_clock::now()};
   return {};
 }
 
@@ -122,6 +123,8 @@ void Preparer::GiveBack(const std::string& id, const std::string& folder, const 
   // A clock that was set back would make what was written look older than the copy.
   auto by_clock = std::chrono::microseconds(Now() - mark.real), by_steady = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - mark.steady);
   if (by_clock < by_steady - std::chrono::milliseconds(500)) return;
+  // Nor may another folder stand in its place.
+  if (auto root = os::StatPath(folder, false); !root.ok() || root->inode != mark.inode) return;
   if (auto recycled = snapshot::Recycle(cached, folder, mark.ctime_ns); !recycled.ok()) return;
   std::lock_guard lock(spare_mutex_);
   std::string spare = StrCat(settings_.home, "/spares/", ++spare_count_);
@@ -302,7 +305,9 @@ Preparation Preparer::Prepare(const model::Assign& assign, const Watch& watch) {
   launch.max_duration_seconds = spec.max_duration_seconds;
   launch.gpus = assign.gpus;
   launch.first_line = place.told;
-  if (!spec.script.empty()) launch.argv = {place.ready.interpreter, spec.script};
+  // Two definitions that differ in the interpreter alone share one image.
+  bool own = image && spec.needs->user_managed && !spec.needs->interpreter.empty();
+  if (!spec.script.empty()) launch.argv = {own ? spec.needs->interpreter : place.ready.interpreter, spec.script};
   for (const std::string& word : spec.script.empty() ? spec.command : spec.arguments) launch.argv.push_back(ExpandVariables(word, environment));
   // The supervisor inherits the same; only what differs travels.
   std::map<std::string, std::string> inherited = InheritedEnvironment();

@@ -30,6 +30,7 @@ struct Interpreter {
 // When a working copy was whole and nobody had it yet.
 struct CopyMark {
   int64_t ctime_ns = 0;  // of a file made then; 0: there is no copy
+  uint64_t inode = 0;    // of its folder
   Time real;
   std::chrono::steady_clock::time_point steady{};
 };
