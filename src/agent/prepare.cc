@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "os/file.h"
+#include "os/program.h"
 #include "snapshot/snapshot.h"
 #include "transfer/fetch.h"
 
@@ -143,7 +144,7 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
                      wanted.empty() ? StrCat("there is neither 'python' nor 'python3' on the node's PATH (", path, ")")
                                     : StrCat("the interpreter '", wanted, "' is not there or cannot be executed on this node"));
   // A version manager's shim is asked once what it stands for.
-  auto said = os::RunProgram({*found, "-c", "import sys; print(sys.executable); print('%d.%d.%d' % sys.version_info[:3])"}, std::chrono::seconds(30));
+  auto said = os::OutputOf({*found, "-c", "import sys; print(sys.executable); print('%d.%d.%d' % sys.version_info[:3])"}, std::chrono::seconds(30));
   if (!said.ok()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python: ", said.error().message));
   auto lines = Split(*said, '\n');
   if (lines.size() < 2 || lines[0].empty()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python"));
