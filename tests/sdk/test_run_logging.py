@@ -175,7 +175,8 @@ def test_log_values(run, supervisor, value, kind, sent):
 
 
 def test_log_numpy(run, supervisor):
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     run.log("m", numpy.float32(0.5))
     run.log("m", numpy.float64("nan"))
     run.log("m", numpy.int64(3), step=numpy.int32(9))
@@ -438,7 +439,6 @@ def test_threads(run, supervisor):
     assert by_name == {"t%d" % n: list(range(200)) for n in range(8)}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_fork(run, supervisor):
     run.log("parent", 1)
     held = run._channel._lock
@@ -464,7 +464,6 @@ def test_fork(run, supervisor):
     assert len({r["id"].split(":")[0] for r in supervisor.records}) == 2 and supervisor.connections == 2
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_logging_in_a_signal_handler_that_interrupts_logging(run, supervisor):
     run.log("a", 0)
     supervisor.faults = [("slow", 0.5)]
@@ -477,7 +476,6 @@ def test_logging_in_a_signal_handler_that_interrupts_logging(run, supervisor):
     assert sorted((r["metric"], r["value"]) for r in supervisor.records) == [("a", 0), ("a", 2), ("handler", 1)]
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_an_interrupted_call_does_not_confuse_the_next(run, supervisor):
     class Interrupt(BaseException):
         pass
@@ -536,7 +534,6 @@ def test_hello_example(supervisor, tmp_path):
 
 
 def test_sklearn_example(supervisor, tmp_path):
-    pytest.importorskip("sklearn")
     run_example("sklearn/train.py", supervisor, tmp_path)
     logged = [r["metric"] for r in supervisor.of("metric")]
     assert logged.count("alpha") == logged.count("mse") == 20
