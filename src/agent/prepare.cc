@@ -69,7 +69,9 @@ Result<std::string> Preparer::CachedCopy(const std::string& id) {
   TRY_VOID(os::RemoveAll(partial));
   TRY_VOID(os::MakeFolders(partial));
   transfer::BatchFetch fetch(link, manifest);
-  TRY_VOID(snapshot::Restore(manifest, partial, [&](const Digest& blob, const auto& write) { return fetch.Get(blob, write); }));
+  // One writer: a second one waits for the same connection, and takes a core from the scripts.
+  TRY_VOID(snapshot::Restore(
+      manifest, partial, [&](const Digest& blob, const auto& write) { return fetch.Get(blob, write); }, 1));
   TRY_VOID(os::Rename(partial, cached));
   return cached;
 }
