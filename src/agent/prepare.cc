@@ -17,6 +17,7 @@
 #include "os/file.h"
 #include "os/log.h"
 #include "os/process.h"
+#include "os/program.h"
 #include "snapshot/snapshot.h"
 #include "transfer/fetch.h"
 #include "transfer/upload.h"
@@ -88,7 +89,9 @@ Result<std::string> Preparer::CachedCopy(const std::string& id) {
   TRY_VOID(os::RemoveAll(partial));
   TRY_VOID(os::MakeFolders(partial));
   transfer::BatchFetch fetch(link, manifest);
-  TRY_VOID(snapshot::Restore(manifest, partial, [&](const Digest& blob, const auto& write) { return fetch.Get(blob, write); }));
+  // One writer: a second one waits for the same connection, and takes a core from the scripts.
+  TRY_VOID(snapshot::Restore(
+      manifest, partial, [&](const Digest& blob, const auto& write) { return fetch.Get(blob, write); }, 1));
   TRY_VOID(os::Rename(partial, cached));
   return cached;
 }
@@ -210,7 +213,7 @@ Result<Interpreter> Preparer::FindInterpreter(const std::string& wanted, const s
   // script is replaced.
   if (auto head = os::Open(*found, os::OpenMode::kRead); head.ok())
     if (auto bytes = os::ReadAt(*head, 0, 2); bytes.ok() && *bytes == "#!") {
-      auto said = os::RunProgram({*found, "-c", "import sys; print(sys.executable)"}, std::chrono::seconds(30));
+      auto said = os::OutputOf({*found, "-c", "import sys; print(sys.executable)"}, std::chrono::seconds(30));
       if (!said.ok()) return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", *found, "' is no working Python: ", said.error().message));
       interpreter.path = std::string(Trim(*said));
     }

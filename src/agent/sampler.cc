@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::agent {
 
@@ -54,7 +55,7 @@ std::string Sampler::SampleLines() {
   add("processes", usage.processes);
   if (!gpus_.empty()) {
     auto text =
-        os::RunProgram({"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,power.draw", "--format=csv,noheader,nounits"}, std::chrono::seconds(5));
+        os::OutputOf({"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,power.draw", "--format=csv,noheader,nounits"}, std::chrono::seconds(5));
     if (text.ok())
       for (std::string_view line : Split(*text, '\n')) {
         auto fields = Split(line, ',');
@@ -74,7 +75,7 @@ std::string Sampler::SampleLines() {
 std::vector<Gpu> FindGpus() {
   std::vector<Gpu> gpus;
   if (!os::FindProgram("nvidia-smi", os::GetEnv("PATH").value_or("/usr/local/bin:/usr/bin:/bin"))) return gpus;
-  auto text = os::RunProgram({"nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits"}, std::chrono::seconds(20));
+  auto text = os::OutputOf({"nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits"}, std::chrono::seconds(20));
   if (!text.ok()) return gpus;
   for (std::string_view line : Split(*text, '\n')) {
     auto fields = Split(line, ',');

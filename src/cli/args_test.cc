@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::cli {
 namespace {
@@ -199,7 +200,7 @@ TEST(Args, CompletionScriptsAreShell) {
     EXPECT_NE(script.find("__complete"), std::string::npos);
     ASSERT_TRUE(os::WriteFileAtomic(path, script, 0644, false).ok());
     if (!os::FindProgram(shell, os::GetEnv("PATH").value_or(""))) continue;
-    auto checked = os::RunProgram({shell, "-n", path}, std::chrono::milliseconds(10000));
+    auto checked = os::OutputOf({shell, "-n", path}, std::chrono::milliseconds(10000));
     EXPECT_TRUE(checked.ok()) << checked.error().message;
   }
   EXPECT_EQ(CompletionScript("csh"), "");

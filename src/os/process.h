@@ -97,7 +97,4 @@ std::string HomeFolder();
 unsigned CoreCount();
 uint64_t TotalMemory();
 
-// Runs to its end and returns stdout. A status that is not 0 is kInternal "process.failed" with the end of stderr.
-Result<std::string> RunProgram(const std::vector<std::string>& argv, std::chrono::milliseconds limit, const std::string& folder = {});
-
 }  // namespace ferry::os

@@ -3,15 +3,15 @@
 #include <optional>
 
 #include "base/text.h"
-#include "os/capture.h"
 #include "os/file.h"
+#include "os/program.h"
 #include "snapshot/snapshot.h"
 
 namespace ferry::snapshot {
 
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(20);
+constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(20);
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -97,7 +97,7 @@ std::optional<std::string> AddressFromFiles(const std::string& dot_git, const st
 
 // One run of git tells branch, commit and whether anything changed.
 bool AskStatus(const std::string& folder, Repository& repository) {
-  auto status = os::RunAndCapture({"git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "."}, folder, kPatience);
+  auto status = os::RunProgram({"git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "."}, kPatience, folder);
   if (!status.ok() || status->status != 0) return false;
   repository.dirty = "False";
   for (std::string_view line : Split(status->output, '\n')) {
@@ -116,7 +116,7 @@ bool AskStatus(const std::string& folder, Repository& repository) {
 }
 
 std::string AskAddress(const std::string& folder) {
-  auto address = os::RunAndCapture({"git", "ls-remote", "--get-url"}, folder, kPatience);
+  auto address = os::RunProgram({"git", "ls-remote", "--get-url"}, kPatience, folder);
   if (!address.ok() || address->status != 0) return {};
   const std::string text(Trim(address->output));
   // What git says when there is no remote at all.

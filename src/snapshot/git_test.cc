@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "os/capture.h"
+#include "os/program.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/test_folder.h"
 
@@ -21,7 +21,7 @@ class Git : public testing::Test {
   std::string Run(std::vector<std::string> argv, const std::string& folder) {
     std::vector<std::string> all = {"git", "-c", "user.name=Test", "-c", "user.email=test@example.org"};
     all.insert(all.end(), argv.begin(), argv.end());
-    auto result = os::RunAndCapture(all, folder, std::chrono::seconds(20));
+    auto result = os::RunProgram(all, std::chrono::seconds(20), folder);
     EXPECT_TRUE(result.ok());
     EXPECT_EQ(result->status, 0) << Join(argv, " ");
     return std::string(Trim(result->output));

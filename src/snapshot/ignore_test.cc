@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "os/capture.h"
+#include "os/program.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/test_folder.h"
 
@@ -96,7 +96,7 @@ TEST(Ignore, AgreesWithGit) {
     std::mt19937_64 random(seed);
     auto pick = [&](const std::vector<std::string>& from) { return from[random() % from.size()]; };
     TestFolder folder;
-    ASSERT_EQ(os::RunAndCapture({"git", "init", "-q"}, folder.path(), std::chrono::seconds(10))->status, 0);
+    ASSERT_EQ(os::RunProgram({"git", "init", "-q"}, std::chrono::seconds(10), folder.path())->status, 0);
     std::set<std::string> files, folders;
     for (int i = 0; i < 40; ++i) {
       std::string path;
@@ -119,8 +119,8 @@ TEST(Ignore, AgreesWithGit) {
       }
       folder.Write(".gitignore", rules);
       folder.Write(".git/asked", asked);
-      auto answer = os::RunAndCapture({"sh", "-c", "git -c core.quotePath=false check-ignore -z --no-index --stdin < .git/asked"}, folder.path(),
-                                      std::chrono::seconds(20));
+      auto answer =
+          os::RunProgram({"sh", "-c", "git -c core.quotePath=false check-ignore -z --no-index --stdin < .git/asked"}, std::chrono::seconds(20), folder.path());
       ASSERT_TRUE(answer.ok());
       ASSERT_LE(answer->status, 1);
       std::set<std::string> expected;

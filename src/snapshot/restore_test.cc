@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/text.h"
-#include "os/capture.h"
+#include "os/program.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/test_folder.h"
 
@@ -226,7 +226,7 @@ TEST(Snapshot, Speed) {
     ASSERT_TRUE(CopyTree(folder.path(), other.At(StrCat("copied", i))).ok());
     std::printf("[          ] copy the tree: %.0f ms\n", copy_watch.Milliseconds());
     Stopwatch cp_watch;
-    ASSERT_TRUE(os::RunAndCapture({"cp", "-r", folder.path(), other.At(StrCat("cp", i))}, other.path(), std::chrono::seconds(60)).ok());
+    ASSERT_TRUE(os::RunProgram({"cp", "-r", folder.path(), other.At(StrCat("cp", i))}, std::chrono::seconds(60), other.path()).ok());
     std::printf("[          ] cp -r: %.0f ms\n", cp_watch.Milliseconds());
   }
   EXPECT_EQ(IdOf(other.At("restored0")), first.manifest.Id());

@@ -184,8 +184,12 @@ int OnASmallDisk(const std::string& folder, const std::function<void()>& body) {
   EXPECT_TRUE(os::MakeFolders(folder).ok());
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string map = StrCat("0 ", ::getuid(), " 1");
-    if (::unshare(CLONE_NEWNS) != 0 && (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !os::WriteFile("/proc/self/uid_map", map).ok())) ::_exit(9);
+    const std::string user = StrCat("0 ", ::getuid(), " 1"), group = StrCat("0 ", ::getgid(), " 1");
+    if (::unshare(CLONE_NEWNS) != 0) {
+      if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ::_exit(9);
+      for (const auto& [file, text] : {std::pair<std::string, std::string>{"uid_map", user}, {"setgroups", "deny"}, {"gid_map", group}})
+        if (!os::WriteFile(StrCat("/proc/self/", file), text).ok()) ::_exit(9);
+    }
     ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
     if (::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=24m") != 0) ::_exit(9);
     body();
