@@ -20,9 +20,7 @@ constexpr int kPoolThreads = 4;  // beside those that may wait for an environmen
 
 Agent::Agent(AgentSettings settings)
     : settings_(std::move(settings)),
-      preparer_({settings_.home,
-                 [this](const std::string& folder, const Launch& launch) { return StartSupervisor(folder, launch); },
-                 settings_.sdk,
+      preparer_({settings_.home, [this](const std::string& folder, const Launch& launch) { return StartSupervisor(folder, launch); }, settings_.sdk,
                  [this] { return Server(); },
                  [this] {
                    environment::Settings environment = settings_.environment;
@@ -32,8 +30,7 @@ Agent::Agent(AgentSettings settings)
                    environment.path = os::GetEnv("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
                    return environment;
                  }(),
-                 settings_.environment_bytes,
-                 settings_.environment_age}) {}
+                 settings_.environment_bytes, settings_.environment_age}) {}
 
 Agent::~Agent() = default;
 

@@ -26,7 +26,8 @@ class ArchiveTest : public testing::Test {
     EXPECT_TRUE(os::MakeLink("python3", folder_ + "/bin/python").ok());
     EXPECT_TRUE(os::MakeLink(folder_ + "/lib/pkg", folder_ + "/packages").ok());
     EXPECT_TRUE(os::MakeLink("lib", folder_ + "/lib64").ok());
-    ready_ = {folder_, folder_ + "/bin/python", {folder_ + "/bin"}, {{"VIRTUAL_ENV", folder_}, {"OTHER", "/one"}}, "", {"venv", "3.11.2", "linux-64", "", {}, {}}};
+    ready_ = {
+        folder_, folder_ + "/bin/python", {folder_ + "/bin"}, {{"VIRTUAL_ENV", folder_}, {"OTHER", "/one"}}, "", {"venv", "3.11.2", "linux-64", "", {}, {}}};
   }
   ~ArchiveTest() override { (void)os::RemoveAll(home_); }
   void Put(const std::string& path, const std::string& text, unsigned mode = 0644) { EXPECT_TRUE(os::WriteFile(folder_ + "/" + path, text, mode).ok()); }

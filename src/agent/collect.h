@@ -30,9 +30,10 @@ struct CollectedBefore {
   std::map<std::string, Seen> files;
 };
 
-// Uploads every new or changed file, those below outputs/ only with `outputs`; with `settled` only those not written to in the last two seconds (the script still runs).
-// Returns what is new since `before`, which it updates. Files that vanish meanwhile are left out. Symbolic links that leave the working folder are
+// Uploads every new or changed file, those below outputs/ only with `outputs`; with `settled` only those not written to in the last two seconds (the script
+// still runs). Returns what is new since `before`, which it updates. Files that vanish meanwhile are left out. Symbolic links that leave the working folder are
 // left out too.
-Result<std::vector<Collected>> CollectOutputs(const AttemptFolder& folder, const transfer::Link& link, CollectedBefore& before, bool settled, bool outputs = true);
+Result<std::vector<Collected>> CollectOutputs(const AttemptFolder& folder, const transfer::Link& link, CollectedBefore& before, bool settled,
+                                              bool outputs = true);
 
 }  // namespace ferry::agent

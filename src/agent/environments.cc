@@ -132,7 +132,8 @@ Result<Environments::Use> Environments::Get(const Request& request) {
       builds_.erase(request.key);
       return give_up(log.error());
     }
-    build->thread = std::thread([this, key = request.key, definition = request.definition, context = request.context, build] { Make(key, definition, context, build); });
+    build->thread =
+        std::thread([this, key = request.key, definition = request.definition, context = request.context, build] { Make(key, definition, context, build); });
   }
   if (auto linked = os::MakeHardLink(Log(request.key), request.log_file); !linked.ok() && linked.error().code != Code::kConflict)
     os::Log(os::Level::kWarning, "the build's log could not be linked", {{"error", linked.error().message}});
@@ -160,7 +161,10 @@ void Environments::Make(const std::string& key, model::Environment definition, s
   auto say = [&](std::string_view line) {
     if (log_fd.ok()) (void)os::WriteAll(*log_fd, StrCat(line, "\n"));
   };
-  environment::Job job{definition, folder, Mark(key), say,
+  environment::Job job{definition,
+                       folder,
+                       Mark(key),
+                       say,
                        [&] {
                          std::lock_guard lock(mutex_);
                          return build->stop;
@@ -175,7 +179,8 @@ void Environments::Make(const std::string& key, model::Environment definition, s
         build->fetched = true;
         return fetched;
       }
-      if (fetched.error().code != Code::kNotFound) say(StrCat("ferry: it could not be fetched as it was built elsewhere (", fetched.error().message, "); it is built here"));
+      if (fetched.error().code != Code::kNotFound)
+        say(StrCat("ferry: it could not be fetched as it was built elsewhere (", fetched.error().message, "); it is built here"));
       TRY_VOID(os::RemoveAll(folder));
     }
     return settings_.build(job);

@@ -53,10 +53,10 @@ class Environments {
   struct Request {
     std::string key;
     const model::Environment& definition;
-    std::string user;        // the attempt's name; the environment stays until it is released
-    std::string log_file;    // where the build's log is linked to as soon as there is one
-    bool may_build = true;   // false: kNotFound unless it is here
-    std::string context;     // see environment::Job
+    std::string user;               // the attempt's name; the environment stays until it is released
+    std::string log_file;           // where the build's log is linked to as soon as there is one
+    bool may_build = true;          // false: kNotFound unless it is here
+    std::string context;            // see environment::Job
     std::function<void()> waiting;  // called once the log is linked
     std::function<bool()> stopping;
   };

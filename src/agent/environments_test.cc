@@ -40,7 +40,8 @@ class EnvironmentsTest : public testing::Test {
     };
     return settings;
   }
-  Result<Environments::Use> Get(Environments& environments, const std::string& user, bool may_build = true, std::function<bool()> stopping = [] { return false; }) {
+  Result<Environments::Use> Get(
+      Environments& environments, const std::string& user, bool may_build = true, std::function<bool()> stopping = [] { return false; }) {
     return environments.Get({"k1", definition_, user, StrCat(home_, "/", user, ".log"), may_build, "", [this] { ++waiting_; }, std::move(stopping)});
   }
   void WaitFor(int waiting) {

@@ -19,7 +19,8 @@ using namespace ferry;
 constexpr const char* kUsage =
     "ferry-agent: works on what a Ferry server assigns to this node\n\n"
     "  ferry-agent run --home FOLDER (--url URL | --url-file FILE) --token-file FILE [--node NAME] [--target NAME] [--slots N]\n"
-    "                  [--environment-cache-gb N] [--environment-cache-days N] [--conda-strict true|false] [--container-engine NAME] [--image-aliases A=B,...]\n"
+    "                  [--environment-cache-gb N] [--environment-cache-days N] [--conda-strict true|false] [--container-engine NAME] [--image-aliases "
+    "A=B,...]\n"
     "  ferry-agent nursery LOCK       starts the processes that own attempts; started by the agent\n"
     "  ferry-agent probe              what this node has: cores, memory, GPUs\n"
     "  ferry-agent version\n";

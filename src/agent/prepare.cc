@@ -124,7 +124,8 @@ void Preparer::GiveBack(const std::string& id, const std::string& folder, const 
   std::string cached = StrCat(settings_.home, "/snapshots/", id);
   if (id.empty() || mark.ctime_ns == 0 || !IsLarge(cached)) return;
   // A clock that was set back would make what was written look older than the copy.
-  auto by_clock = std::chrono::microseconds(Now() - mark.real), by_steady = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - mark.steady);
+  auto by_clock = std::chrono::microseconds(Now() - mark.real),
+       by_steady = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - mark.steady);
   if (by_clock < by_steady - std::chrono::milliseconds(500)) return;
   // Nor may another folder stand in its place.
   if (auto root = os::StatPath(folder, false); !root.ok() || root->inode != mark.inode) return;
@@ -340,8 +341,8 @@ Result<void> Preparer::FindEnvironment(const model::Assign& assign, const Watch&
     TRY(context, CachedCopy(spec.needs->docker.context));
   }
   AttemptFolder folder(settings_.home, assign.key);
-  TRY(Environments::Use use,
-      environments_.Get({spec.environment_key, *spec.needs, assign.key.Name(), folder.Path("build_log.txt"), spec.auto_prepare, context, watch.building, watch.stopping}));
+  TRY(Environments::Use use, environments_.Get({spec.environment_key, *spec.needs, assign.key.Name(), folder.Path("build_log.txt"), spec.auto_prepare, context,
+                                                watch.building, watch.stopping}));
   place.ready = std::move(use.ready);
   const char* hows[] = {"found", "built", "waited", "fetched"};
   made.environment.how = hows[static_cast<size_t>(use.how)];
@@ -376,7 +377,8 @@ Result<environment::Ready> Preparer::Fetch(const std::string& key, const environ
   TRY(Json record, ParseJson(reply.body, "the server's answer"));
   std::string archive = record.GetString("archive");
   if (archive.empty()) return MakeError(Code::kNotFound, "environment.no_archive", "the server does not have it as it was built");
-  job.log(StrCat("ferry: fetching it as it was built on ", record.GetString("node", "another node"), ", ", FormatBytes(static_cast<uint64_t>(record.GetInt("size")))));
+  job.log(StrCat("ferry: fetching it as it was built on ", record.GetString("node", "another node"), ", ",
+                 FormatBytes(static_cast<uint64_t>(record.GetInt("size")))));
   ArchiveReader reader(job.folder);
   http::Call get;
   get.path = StrCat("/api/v1/agent/blobs/", archive);

@@ -151,7 +151,11 @@ Agent::Report Agent::BuildReport() {
   for (const model::AgentEvent& event : report.events) events.Push(model::ToJson(event));
   report.empty = report.events.empty() && logs.as_array().empty() && records.as_array().empty() && artifacts.as_array().empty() && facts.as_array().empty();
   Json body = Json::MakeObject({{"node", settings_.node}, {"generation", core_.generation()}, {"session", session_}, {"sequence", ++sequence_}});
-  body.Add("logs", std::move(logs)).Add("records", std::move(records)).Add("artifacts", std::move(artifacts)).Add("facts", std::move(facts)).Add("events", std::move(events));
+  body.Add("logs", std::move(logs))
+      .Add("records", std::move(records))
+      .Add("artifacts", std::move(artifacts))
+      .Add("facts", std::move(facts))
+      .Add("events", std::move(events));
   report.body = body.Dump();
   return report;
 }

@@ -21,6 +21,7 @@
 #include "environment/image/run.h"
 #include "environment/image/test_engine.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::agent {
 namespace {
@@ -332,9 +333,7 @@ class ContainerSupervisorTest : public SupervisorTest {
     launch.end_container = environment::EndCommand(plan.engine, plan.name);
     return launch;
   }
-  bool Exists() {
-    return os::RunProgram({TestEngine::engine_.program, "container", "exists", environment::ContainerName(name_)}, std::chrono::minutes(1)).ok();
-  }
+  bool Exists() { return os::OutputOf({TestEngine::engine_.program, "container", "exists", environment::ContainerName(name_)}, std::chrono::minutes(1)).ok(); }
 };
 
 TEST_F(ContainerSupervisorTest, StatusOutputAndRecords) {

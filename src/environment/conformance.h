@@ -17,6 +17,7 @@
 #include "environment/builder.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 
@@ -62,7 +63,7 @@ class BuilderConformance : public testing::TestWithParam<Subject> {
     return Join(log_, "\n");
   }
   Result<std::string> Run(const Ready& ready, const std::string& program) {
-    return os::RunProgram({ready.interpreter, "-c", program}, std::chrono::seconds(60), "/");
+    return os::OutputOf({ready.interpreter, "-c", program}, std::chrono::seconds(60), "/");
   }
 
   std::string folder_;

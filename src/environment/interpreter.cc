@@ -9,6 +9,7 @@
 #include "environment/conda_spec.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 namespace {
@@ -107,7 +108,7 @@ class Known {
     if (!stat.ok()) return {};
     std::string key = StrCat(path, "|", stat->inode, "|", stat->size, "|", stat->mtime_ns);
     if (auto it = versions_.find(key); it != versions_.end()) return it->second;
-    auto said = os::RunProgram({path, "-S", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"}, kPatience);
+    auto said = os::OutputOf({path, "-S", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"}, kPatience);
     std::string version = said.ok() ? std::string(Trim(*said)) : "";
     if (version.find_first_not_of("0123456789.") != std::string::npos) version.clear();
     versions_[key] = version;
@@ -170,7 +171,7 @@ Result<Interpreter> FindInterpreter(const Settings& settings, const std::string&
   }
   if (auto uv = FindTool("uv", settings.path)) {
     std::string wanted = Hint(clauses);
-    auto said = os::RunProgram({*uv, "python", "find", "--no-python-downloads", "--no-project", wanted.empty() ? "3" : wanted}, kPatience);
+    auto said = os::OutputOf({*uv, "python", "find", "--no-python-downloads", "--no-project", wanted.empty() ? "3" : wanted}, kPatience);
     std::string path = said.ok() ? std::string(Trim(*said)) : "";
     std::string version = path.starts_with("/") ? known.Version(path) : "";
     if (!version.empty() && Satisfies(version, clauses)) return Interpreter{path, version};

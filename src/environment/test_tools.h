@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 
@@ -25,9 +26,9 @@ inline std::string PathWithUv() {
   EXPECT_TRUE(turn.ok());
   if (!os::Exists(folder + "/path/uv")) {
     EXPECT_TRUE(os::RemoveAll(folder + "/uv").ok());
-    auto made = os::RunProgram({"/usr/bin/python3", "-m", "venv", folder + "/uv"}, std::chrono::minutes(5));
+    auto made = os::OutputOf({"/usr/bin/python3", "-m", "venv", folder + "/uv"}, std::chrono::minutes(5));
     EXPECT_TRUE(made.ok()) << made.error().message;
-    auto got = os::RunProgram({folder + "/uv/bin/python", "-m", "pip", "install", "-q", "uv"}, std::chrono::minutes(10));
+    auto got = os::OutputOf({folder + "/uv/bin/python", "-m", "pip", "install", "-q", "uv"}, std::chrono::minutes(10));
     EXPECT_TRUE(got.ok()) << got.error().message;
     EXPECT_TRUE(os::MakeLink("../uv/bin/uv", folder + "/path/uv").ok());
   }

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "os/program.h"
 
 namespace ferry::os {
 namespace {
@@ -53,7 +54,7 @@ TEST(Watched, ALineComesWhileTheProgramRuns) {
   command.line = [&](std::string_view line) {
     lines.emplace_back(line);
     if (line != "ready") return;
-    EXPECT_TRUE(RunProgram({"sh", "-c", "echo seen > \"$0\"", fifo}, std::chrono::seconds(30)).ok());
+    EXPECT_TRUE(OutputOf({"sh", "-c", "echo seen > \"$0\"", fifo}, std::chrono::seconds(30)).ok());
   };
   auto status = RunWatched(command);
   ASSERT_TRUE(status.ok()) << status.error().message;

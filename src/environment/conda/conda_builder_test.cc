@@ -5,6 +5,7 @@
 #include "environment/conda/rattler.h"
 #include "environment/conformance.h"
 #include "environment/test_tools.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 namespace {
@@ -23,7 +24,7 @@ std::string Channel() {
     auto rattler = FindOrInstallRattler(job, settings);
     EXPECT_TRUE(rattler.ok()) << rattler.error().message;
     EXPECT_TRUE(os::MakeFolders(folder).ok());
-    auto made = os::RunProgram({rattler->python, FERRY_SOURCE_DIR "/src/environment/conda/testdata/make_channel.py", folder}, std::chrono::minutes(2));
+    auto made = os::OutputOf({rattler->python, FERRY_SOURCE_DIR "/src/environment/conda/testdata/make_channel.py", folder}, std::chrono::minutes(2));
     EXPECT_TRUE(made.ok()) << made.error().message;
     return folder;
   }();
@@ -76,7 +77,7 @@ class CondaTest : public testing::Test {
     return MakeCondaBuilder(settings_)->Build(job);
   }
   std::string Run(std::vector<std::string> argv) {
-    auto said = os::RunProgram(argv, std::chrono::seconds(60), "/");
+    auto said = os::OutputOf(argv, std::chrono::seconds(60), "/");
     return said.ok() ? *said : said.error().message;
   }
   const model::LockedPackage* Find(const model::Lock& lock, std::string_view name) {

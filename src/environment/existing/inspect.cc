@@ -10,6 +10,7 @@
 #include "environment/installed.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 namespace {
@@ -30,7 +31,7 @@ Result<Json> Ask(const std::string& interpreter) {
   auto broken = [&](std::string_view why) {
     return MakeError(Code::kInvalid, "interpreter.broken", StrCat("'", interpreter, "' is no working Python: ", why), "interpreterPath");
   };
-  auto said = os::RunProgram({interpreter, "-c", kQuestion}, std::chrono::seconds(60), "/");
+  auto said = os::OutputOf({interpreter, "-c", kQuestion}, std::chrono::seconds(60), "/");
   if (!said.ok()) return broken(said.error().message);
   // A site's own start-up files may print too; the answer is the last line.
   std::string_view text = Trim(*said);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 namespace {
@@ -16,7 +17,7 @@ class InspectTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(os::MakeFolders(folder_).ok());
-    auto made = os::RunProgram({"/usr/bin/python3", "-m", "venv", "--without-pip", folder_ + "/env"}, std::chrono::minutes(2));
+    auto made = os::OutputOf({"/usr/bin/python3", "-m", "venv", "--without-pip", folder_ + "/env"}, std::chrono::minutes(2));
     ASSERT_TRUE(made.ok()) << made.error().message;
     // Tells when it is started.
     Write("env/lib/python3.11/site-packages/tell.pth", StrCat("import os; open('", folder_, "/started', 'a').write('x')\n"));

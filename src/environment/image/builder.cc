@@ -11,6 +11,7 @@
 #include "environment/requirement.h"
 #include "environment/step.h"
 #include "os/file.h"
+#include "os/program.h"
 #include "os/watched.h"
 
 namespace ferry::environment {
@@ -223,7 +224,7 @@ class Building {
     if (layer.empty()) return {};
     auto added = AddLayer(layer, tag);
     // Under its name it would be kept for good; without it, it is a cache that the engine may drop.
-    if (!added.ok()) (void)os::RunProgram(UntagCommand(engine_, tag), std::chrono::minutes(1));
+    if (!added.ok()) (void)os::OutputOf(UntagCommand(engine_, tag), std::chrono::minutes(1));
     return added;
   }
 
@@ -259,12 +260,11 @@ class Building {
     for (const char* name : {"python3", "python"}) {
       auto python = os::FindProgram(name, settings_.path);
       if (!python) continue;
-      auto said = os::RunProgram({*python, "-c", kFind}, std::chrono::seconds(30));
+      auto said = os::OutputOf({*python, "-c", kFind}, std::chrono::seconds(30));
       if (said.ok() && !Trim(*said).empty()) return std::string(Trim(*said));
       // A Python without ensurepip may still have a pip that can fetch another.
       std::string folder = os::JoinPath(job_.folder, "pip");
-      if (!os::RunProgram({*python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder, "pip"},
-                          std::chrono::minutes(2))
+      if (!os::OutputOf({*python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder, "pip"}, std::chrono::minutes(2))
                .ok())
         continue;
       if (auto files = os::ListFolder(folder); files.ok() && files->size() == 1) return os::JoinPath(folder, (*files)[0].name);

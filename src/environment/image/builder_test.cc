@@ -8,6 +8,7 @@
 
 #include "environment/image/run.h"
 #include "environment/image/test_engine.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 namespace {
@@ -49,7 +50,7 @@ class ImageBuilding : public EngineTest {
   static std::string InImage(const Ready& ready, const std::vector<std::string>& argv) {
     std::vector<std::string> all = {engine_.program, "run", "--rm", "--network", "none", "--entrypoint", "", ready.image};
     all.insert(all.end(), argv.begin(), argv.end());
-    auto said = os::RunProgram(all, std::chrono::minutes(1));
+    auto said = os::OutputOf(all, std::chrono::minutes(1));
     return said.ok() ? *said : said.error().message;
   }
   static const model::LockedPackage* Package(const Ready& ready, const std::string& name) {
@@ -221,7 +222,7 @@ TEST_F(ImageBuilding, BrokenDockerfiles) {
 
   definition.docker.dockerfile = "# nothing\n";
   EXPECT_EQ(Build(definition).error().slug, "image.dockerfile");
-  auto left = os::RunProgram({engine_.program, "ps", "--all", "--external", "--quiet"}, std::chrono::minutes(1));
+  auto left = os::OutputOf({engine_.program, "ps", "--all", "--external", "--quiet"}, std::chrono::minutes(1));
   ASSERT_TRUE(left.ok());
   EXPECT_EQ(*left, "");
 }
@@ -233,10 +234,10 @@ TEST_F(ImageBuilding, StoppedMidwayLeavesNothing) {
   auto ready = Build(definition);
   ASSERT_FALSE(ready.ok());
   EXPECT_EQ(ready.error().code, Code::kCanceled) << ready.error().message;
-  auto left = os::RunProgram({engine_.program, "ps", "--all", "--external", "--quiet"}, std::chrono::minutes(1));
+  auto left = os::OutputOf({engine_.program, "ps", "--all", "--external", "--quiet"}, std::chrono::minutes(1));
   ASSERT_TRUE(left.ok());
   EXPECT_EQ(*left, "");
-  auto sleeping = os::RunProgram({"pgrep", "-f", "^sleep 4711"}, std::chrono::seconds(10));
+  auto sleeping = os::OutputOf({"pgrep", "-f", "^sleep 4711"}, std::chrono::seconds(10));
   EXPECT_FALSE(sleeping.ok()) << *sleeping;
   EXPECT_EQ(*ImageId(engine_, ImageName(model::BuildKey(definition))), "");
 }
@@ -248,10 +249,10 @@ TEST_F(ImageBuilding, AKilledEngineLeavesNothing) {
   auto ready = Build(definition);
   ASSERT_FALSE(ready.ok());
   EXPECT_NE(ready.error().code, Code::kCanceled);
-  auto left = os::RunProgram({engine_.program, "ps", "--all", "--external", "--quiet"}, std::chrono::minutes(1));
+  auto left = os::OutputOf({engine_.program, "ps", "--all", "--external", "--quiet"}, std::chrono::minutes(1));
   ASSERT_TRUE(left.ok());
   EXPECT_EQ(*left, "");
-  auto sleeping = os::RunProgram({"pgrep", "-f", "^sleep 4712"}, std::chrono::seconds(10));
+  auto sleeping = os::OutputOf({"pgrep", "-f", "^sleep 4712"}, std::chrono::seconds(10));
   EXPECT_FALSE(sleeping.ok()) << *sleeping;
 }
 
@@ -300,8 +301,7 @@ TEST_F(ImageBuilding, LoginsReachTheRegistryAndNothingElse) {
   EXPECT_EQ(log_.find("s3cret"), std::string::npos) << log_;
   EXPECT_EQ(ready.error().message.find("s3cret"), std::string::npos);
   EXPECT_FALSE(
-      os::RunProgram({"grep", "-r", "-e", "s3cret", "-e", "bWU6czNjcmV0LXBhc3M=", folder_.At("environment 1"), settings_.cache}, std::chrono::seconds(10))
-          .ok());
+      os::OutputOf({"grep", "-r", "-e", "s3cret", "-e", "bWU6czNjcmV0LXBhc3M=", folder_.At("environment 1"), settings_.cache}, std::chrono::seconds(10)).ok());
 }
 
 TEST_F(ImageBuilding, AliasesAreSaid) {

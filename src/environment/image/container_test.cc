@@ -9,6 +9,7 @@
 
 #include "environment/image/run.h"
 #include "environment/image/test_engine.h"
+#include "os/program.h"
 #include "os/socket.h"
 
 namespace ferry::environment {
@@ -70,7 +71,7 @@ class Containers : public EngineTest {
     for (int i = 0; i < 600 && Output().find(text) == std::string::npos; ++i) std::this_thread::sleep_for(milliseconds(50));
     ASSERT_NE(Output().find(text), std::string::npos) << Output();
   }
-  bool Exists() const { return os::RunProgram({engine_.program, "container", "exists", plan_.name}, std::chrono::minutes(1)).ok(); }
+  bool Exists() const { return os::OutputOf({engine_.program, "container", "exists", plan_.name}, std::chrono::minutes(1)).ok(); }
 
   OddFolder folder_;
   std::string work_;
@@ -91,7 +92,7 @@ TEST_F(Containers, OutputStatusAndNothingLeft) {
   plan_.argv = {"/no/such/program"};
   auto start = ContainerCommand(ready_, docker_, plan_);
   ASSERT_TRUE(start.ok());
-  auto status = os::RunProgram(start->argv, std::chrono::minutes(1));
+  auto status = os::OutputOf(start->argv, std::chrono::minutes(1));
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("No such file"), std::string::npos) << status.error().message;
 }
@@ -142,7 +143,7 @@ TEST_F(Containers, Variables) {
   EXPECT_EQ(Output(),
             "{\"GREETING\": \"Grüße, \\\"you\\\"\\nsecond line\", \"TOKEN\": \"s3cret-4711\", \"PATH\": \"/usr/bin:/bin:/mine\", \"FERRY_RUN_SOCKET\": "
             "\"127.0.0.1:1\", \"EMPTY\": \"\"}\n");
-  std::string line = os::RunProgram({"ps", "-eo", "args", "-ww"}, std::chrono::seconds(10)).ValueOr("");
+  std::string line = os::OutputOf({"ps", "-eo", "args", "-ww"}, std::chrono::seconds(10)).ValueOr("");
   EXPECT_EQ(line.find("s3cret-4711"), std::string::npos);
   // The script is found by its mark although the engine started it.
   EXPECT_GE(os::ProcessesWith("FERRY_ATTEMPT", plan_.name).size(), 2u);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 namespace {
@@ -104,7 +105,7 @@ std::string FullName(std::string_view image) {
 }
 
 Result<std::string> ImageId(const Engine& engine, const std::string& name) {
-  auto said = os::RunProgram({engine.program, "image", "inspect", "--format", "{{.Id}}", name}, kPatience);
+  auto said = os::OutputOf({engine.program, "image", "inspect", "--format", "{{.Id}}", name}, kPatience);
   if (!said.ok()) {
     const std::string& why = said.error().message;
     bool unknown = false;
@@ -120,7 +121,7 @@ Result<std::string> ImageId(const Engine& engine, const std::string& name) {
 void RemoveRemains(const Engine& engine, const std::string& mark, const std::string& scratch) {
   // Docker's daemon ends a build by itself when its client goes.
   if (engine.kind == Engine::Kind::kPodman) {
-    auto told = os::RunProgram({engine.program, "info", "--format", "{{.Store.GraphRoot}}\n{{.Store.GraphDriverName}}\n{{.Host.OCIRuntime.Path}}"}, kPatience);
+    auto told = os::OutputOf({engine.program, "info", "--format", "{{.Store.GraphRoot}}\n{{.Store.GraphDriverName}}\n{{.Host.OCIRuntime.Path}}"}, kPatience);
     if (!told.ok()) return;
     auto lines = Split(*told, '\n');
     if (lines.size() < 3) return;
@@ -130,7 +131,7 @@ void RemoveRemains(const Engine& engine, const std::string& mark, const std::str
       if (!bundle.name.starts_with("buildah")) continue;
       std::vector<std::string> argv = {std::string(lines[2]), "delete", "--force", StrCat("buildah-", bundle.name)};
       if (engine.rootless) argv.insert(argv.begin(), {engine.program, "unshare"});
-      (void)os::RunProgram(argv, kPatience);
+      (void)os::OutputOf(argv, kPatience);
     }
     std::string folder = StrCat(lines[0], "/", lines[1], "-containers");
     auto containers = os::ListFolder(folder);
@@ -138,7 +139,7 @@ void RemoveRemains(const Engine& engine, const std::string& mark, const std::str
       if (container.type != os::FileType::kFolder) continue;
       auto about = os::ReadFile(StrCat(folder, "/", container.name, "/userdata/buildah.json"), 16u << 20);
       if (!about.ok() || about->find(StrCat("\"", mark, ":127.0.0.1\"")) == std::string::npos) continue;
-      (void)os::RunProgram({engine.program, "rm", "--force", "--time", "0", container.name}, kPatience);
+      (void)os::OutputOf({engine.program, "rm", "--force", "--time", "0", container.name}, kPatience);
     }
   }
   (void)os::RemoveAll(scratch);
@@ -150,7 +151,7 @@ Result<void> RemoveImage(const Engine& engine, const std::string& name) {
   for (const std::string& one : {name, BaseName(name)}) {
     TRY(std::string id, ImageId(engine, one));
     if (id.empty()) continue;
-    if (auto removed = os::RunProgram({engine.program, "rmi", one}, kPatience); !removed.ok())
+    if (auto removed = os::OutputOf({engine.program, "rmi", one}, kPatience); !removed.ok())
       return MakeError(Code::kConflict, "engine.image_in_use", StrCat("image ", one, " cannot be removed: ", removed.error().message));
   }
   return {};

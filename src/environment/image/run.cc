@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 namespace {
@@ -159,7 +160,7 @@ std::vector<std::string> EndCommand(const Engine& engine, const std::string& nam
 }
 
 Result<void> EndContainer(const Engine& engine, const std::string& name) {
-  auto removed = os::RunProgram(EndCommand(engine, name), std::chrono::minutes(1));
+  auto removed = os::OutputOf(EndCommand(engine, name), std::chrono::minutes(1));
   if (removed.ok() || removed.error().message.find("No such container") != std::string::npos) return {};
   return MakeError(Code::kInternal, "container.not_removed", StrCat("container ", name, " could not be removed: ", removed.error().message));
 }

@@ -13,6 +13,7 @@
 #include "environment/image/recipe.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 
@@ -54,9 +55,9 @@ class EngineTest : public testing::Test {
     ASSERT_TRUE(engine.ok()) << engine.error().message;
     engine_ = *engine;
     // What a test that was killed left here.
-    (void)os::RunProgram({engine_.program, "rm", "--all", "--force", "--time", "0"}, std::chrono::minutes(2));
+    (void)os::OutputOf({engine_.program, "rm", "--all", "--force", "--time", "0"}, std::chrono::minutes(2));
     ASSERT_TRUE(os::RemoveAll(settings_.cache).ok());
-    (void)os::RunProgram({engine_.program, "image", "prune", "--force"}, std::chrono::minutes(2));
+    (void)os::OutputOf({engine_.program, "image", "prune", "--force"}, std::chrono::minutes(2));
     model::Environment nothing;
     OddFolder scratch;
     std::string said;

@@ -3,6 +3,7 @@
 #include "environment/conformance.h"
 #include "environment/installed.h"
 #include "environment/test_tools.h"
+#include "os/program.h"
 
 namespace ferry::environment {
 namespace {
@@ -60,7 +61,7 @@ class VenvTest : public testing::TestWithParam<std::string (*)()> {
   }
   std::string Run(const std::string& program, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), program);
-    auto said = os::RunProgram(arguments, std::chrono::seconds(60), "/");
+    auto said = os::OutputOf(arguments, std::chrono::seconds(60), "/");
     return said.ok() ? *said : said.error().message;
   }
 
