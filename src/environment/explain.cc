@@ -119,7 +119,7 @@ class Reader {
   Error Named(Code code, std::string_view slug, std::string sentence, const std::string& package) {
     bool conda = tool_ != "uv" && tool_ != "pip";
     Where where = Find(definition_, package, conda);
-    return MakeError(code, std::string(slug), Short(StrCat(sentence, where.text)), where.field);
+    return MakeError(code, std::string(slug), StrCat(Short(sentence), where.text), where.field);
   }
 
   std::optional<Error> Common() {
