@@ -119,7 +119,7 @@ class Reader {
   Error Named(Code code, std::string_view slug, std::string sentence, const std::string& package) {
     bool conda = tool_ != "uv" && tool_ != "pip";
     Where where = Find(definition_, package, conda);
-    return MakeError(code, std::string(slug), Short(StrCat(sentence, where.text)), where.field);
+    return MakeError(code, std::string(slug), StrCat(Short(sentence), where.text), where.field);
   }
 
   std::optional<Error> Common() {
@@ -175,7 +175,7 @@ class Reader {
     }
     if (auto found = After(lines_, "because these package versions have conflicting dependencies", &at)) {
       std::string causes = Causes(at);
-      if (causes.empty()) causes = std::string(Until(*After(lines_, "Cannot install "), ":"));
+      if (causes.empty()) causes = std::string(Until(After(lines_, "Cannot install ").value_or(""), ":"));
       return Named(Code::kInvalid, "environment.conflict", StrCat("the requirements cannot be met together: ", causes), PackageIn(causes));
     }
     if (auto found = After(lines_, "ERROR: Invalid requirement: "))
@@ -319,9 +319,10 @@ class Reader {
     if (auto found = After(lines_, "ferry: no channel answers: "))
       return MakeError(Code::kUnavailable, "environment.no_channel", Short(StrCat("no conda channel answers: ", *found)));
     if (auto found = After(lines_, "ferry: unreachable: ")) return MakeError(Code::kUnavailable, "environment.unreachable", Short(*found));
-    if (After(lines_, "Cannot solve the request because of: ", &at)) {
-      std::string why = Paragraph(lines_, at, 20);
-      why = why.substr(why.find("because of: ") + 12);
+    if (auto found = After(lines_, "Cannot solve the request because of: ", &at)) {
+      std::string why = *found, rest = Paragraph(lines_, at + 1, 20);
+      if (!rest.empty()) why += " " + rest;
+      if (why.ends_with(".")) why.pop_back();
       std::string package = PackageIn(why);
       bool missing = why.find("No candidates were found for") != std::string::npos;
       return Named(Code::kInvalid, missing ? "environment.package_not_found" : "environment.conflict", StrCat("the conda dependencies cannot be met: ", why),
@@ -379,7 +380,7 @@ class Reader {
 }  // namespace
 
 Error Explain(const model::Environment& definition, std::string_view tool, const std::vector<std::string>& last_lines, int status) {
-  if (auto error = Reader(definition, tool, last_lines).Read()) return *error;
+  if (auto error = Reader(definition, tool, last_lines).Read(); error && !error->message.empty()) return *error;
   std::string last;
   for (size_t i = last_lines.size(); i-- > 0 && last.empty();) last = std::string(Plain(last_lines[i]));
   std::string how = status > 128 ? StrCat("was ended by signal ", status - 128, status == 137 ? ", as the kernel does when memory is short" : "")

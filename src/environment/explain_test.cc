@@ -127,6 +127,8 @@ TEST(Explain, Rattler) {
   EXPECT_EQ(said("rattler-conflict").message,
             "the conda dependencies cannot be met: needs-old * cannot be installed because there are no viable options: needs-old 1.0 would require six-noarch "
             "<1.5, for which no candidates were found (conda line 2 'needs-old')");
+  EXPECT_EQ(Explain(definition, "rattler", {"ferry: failed: SolverError: Cannot solve the request because of: numpy."}, 1).message,
+            "the conda dependencies cannot be met: numpy (conda line 4 'numpy==99')");
   EXPECT_EQ(said("rattler-liar").slug, "environment.hash");
   EXPECT_EQ(said("rattler-liar").field, "conda line 5");
   EXPECT_EQ(said("rattler-silent").slug, "environment.no_channel");

@@ -74,6 +74,8 @@ class Plan {
                      StrCat("pip line ", requirement.line));
   }
 
+  static std::string Shown(const Requirement& requirement) { return WithoutCredentials(requirement.text.substr(0, requirement.text.find(" --hash"))); }
+
   // Absolute, with links resolved, inside the build context. Packages may lie anywhere on the node, but what is asked for must be in the specification.
   Result<std::string> Contained(const Requirement& requirement, const std::string& from) const {
     if (requirement.value.starts_with("/") && (requirement.kind == Kind::kPath || requirement.kind == Kind::kOption)) return requirement.value;
@@ -93,7 +95,7 @@ class Plan {
       case Kind::kAddress:
         if (IsAzureml(requirement.name)) {
           azureml_ = true;
-          notes_.push_back(StrCat("'", requirement.text.substr(0, requirement.text.find(" --hash")), "' is provided by Ferry's own azureml package"));
+          notes_.push_back(StrCat("'", Shown(requirement), "' is provided by Ferry's own azureml package"));
           return {};
         }
         if (requirement.kind == Kind::kAddress && requirement.value.find("://") == std::string::npos)
@@ -109,10 +111,13 @@ class Plan {
         return {};
       }
       case Kind::kEditable: {
-        TRY(std::string path, Contained(requirement, from));
-        notes_.push_back(StrCat("'", requirement.text, "' was installed as a copy: the folder it names does not outlive the build"));
+        out = requirement.value;
+        if (out.find("://") == std::string::npos) {
+          TRY(std::string path, Contained(requirement, from));
+          out = StrCat("file://", EncodePath(path));
+        }
+        notes_.push_back(StrCat("'", Shown(requirement), "' was installed as a copy: the folder it would lead to does not outlive the build"));
         ++wanted_;
-        out = StrCat("file://", EncodePath(path));
         return {};
       }
       case Kind::kConstraints: {

@@ -119,7 +119,8 @@ Result<void> ReadPackage(Requirement& requirement) {
     return {};
   }
   if (rest.starts_with("=") && !rest.starts_with("=="))
-    return Wrong(requirement, StrCat("pip pins a version with '==', as in '", name, "==", Trim(rest.substr(rest.find_first_not_of('='))), "'"));
+    return Wrong(requirement,
+                 StrCat("pip pins a version with '==', as in '", name, "==", Trim(rest.substr(std::min(rest.find_first_not_of('='), rest.size()))), "'"));
   for (std::string_view opener : {"==", "~=", "!=", "<", ">", ";", "(", "--"})
     if (rest.starts_with(opener)) return {};
   if (rest.empty()) return {};

@@ -69,6 +69,7 @@ TEST(Requirement, WhatCannotBeRead) {
   EXPECT_NE(message("==1.0").find("begins with the name"), std::string::npos);
   message("numpy[x");
   message("own @ ");
+  message("numpy=");
   message(std::string("a\0b", 3));
   message("six\n--index-url https://evil");
   message(std::string(70000, 'a'));

@@ -174,8 +174,10 @@ def test_without_preparation_it_fails_at_once(ferry):
 
 
 def test_a_user_managed_interpreter_is_recorded(ferry, tmp_path):
-    (tmp_path / "train.py").write_text("print('here')\n")
-    view = ferry.wait(ferry.submit_script(tmp_path, "train.py"), "Completed")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "train.py").write_text("print('here')\n")
+    view = ferry.wait(ferry.submit_script(source, "train.py"), "Completed")
     assert used(view)["how"] == "existing"
     lock = ferry.get("/runs/%s/lock" % view["id"])
     assert lock["kind"] == "existing" and lock["python"].startswith("3.")
