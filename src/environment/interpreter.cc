@@ -122,8 +122,9 @@ class Known {
   bool changed_ = false;
 };
 
-// "3.8" of "=3.8" and ">=3.8.2,<4": a hint at which programs to ask first.
+// "3.8" of "=3.8": a hint at which programs to ask first. A range has none: the first on the PATH that is in it will do.
 std::string Hint(const std::string& clauses) {
+  if (!clauses.starts_with("=")) return {};
   size_t digit = clauses.find_first_of("0123456789");
   if (digit == std::string::npos) return {};
   auto parts = Split(std::string_view(clauses).substr(digit), '.');

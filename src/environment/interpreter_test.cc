@@ -67,6 +67,7 @@ TEST_F(InterpreterTest, ShimsAreResolved) {
   Settings settings = Here(folder_ + "/root/shims");
   EXPECT_EQ(FindInterpreter(settings, "", "")->version, "3.11.7");
   EXPECT_EQ(FindInterpreter(settings, "=3.8", "")->path, folder_ + "/root/versions/3.8.18/bin/python3.8");
+  EXPECT_EQ(FindInterpreter(settings, ">=3.8", "")->version, "3.11.7") << "a range takes the first";
   EXPECT_EQ(FindTool("uv", settings.path), folder_ + "/root/versions/3.8.18/bin/uv");
   EXPECT_EQ(FindTool("conda", settings.path), std::nullopt);
 }
