@@ -4,10 +4,11 @@ import concurrent.futures
 import json
 import os
 import shutil
+import subprocess
 import textwrap
 
 import pytest
-from ferry_fixture import PYTHON, Ferry, wait_until
+from ferry_fixture import PYTHON, ROOT, Ferry, wait_until
 
 BUILD_LOG = "azureml-logs/20_image_build_log.txt"
 
@@ -224,3 +225,43 @@ def test_variables_of_the_environment_reach_the_script(ferry):
     ferry.wait(run, "Completed")
     assert ferry.output(run).strip().endswith(b"a b run"), ferry.log(run)
     assert json.dumps(ferry.show(run))
+
+
+def test_conda_where_no_channel_answers_and_where_one_does(ferry, tmp_path):
+    def conda(channel, *dependencies):
+        return {"python": {"condaDependencies": {"channels": [channel], "dependencies": ["python=3.11", *dependencies]}}}
+
+    # No channel: the names that PyPI has are taken from there, and the run says so.
+    run = ferry.submit("python", "-c", "import six; print(six.__version__)", environment_definition=conda("http://127.0.0.1:1/nowhere", "six=1.16"))
+    ferry.wait(run, "Completed", timeout=300)
+    assert b"1.16" in ferry.output(run)
+    assert b"PyPI" in ferry.log(run) and b"PyPI" in ferry.log(run, BUILD_LOG)
+    # What solved for it makes a channel of the test's own.
+    tools = [os.path.join(folder, "bin", "python") for folder, _, files in os.walk(os.path.join(ferry.home, "agent", "tools")) if "pyvenv.cfg" in files]
+    channel = tmp_path / "channel"
+    channel.mkdir()
+    subprocess.run([tools[0], os.path.join(ROOT, "src", "environment", "conda", "testdata", "make_channel.py"), str(channel)], check=True, timeout=120)
+    run = ferry.submit("python", "-c", "import six_noarch, sys; print('conda', sys.prefix)", environment_definition=conda("file://%s" % channel, "six-noarch=1.0"))
+    view = ferry.wait(run, "Completed", timeout=180)
+    lock = ferry.get("/runs/%s/lock" % run)
+    assert lock["kind"] == "conda"
+    assert ("six-noarch", "1.0", "conda") in {(package["name"], package["version"], package["source"]) for package in lock["packages"]}
+    assert used(view)["how"] == "built"
+    failed = ferry.wait(ferry.submit("true", environment_definition=conda("file://%s" % channel, "six-noarch>=99")), "Failed", timeout=120)
+    assert "six-noarch" in failed["end"]["text"], failed
+
+
+def test_a_rerun_has_the_versions_of_the_first(ferry, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "train.py").write_text("import six\nprint('six', six.__version__)\n")
+    (source / "conda.yml").write_text("dependencies:\n- pip:\n  - six<1.16\n")
+    first = ferry.ok("run", "submit-script", "--async", "-e", "test", "-d", "conda.yml", "--source-directory", source, "train.py").strip()
+    ferry.wait(first, "Completed", timeout=180)
+    second = ferry.ok("run", "rerun", "-r", first, "--async").strip()
+    view = ferry.wait(second, "Completed", timeout=180)
+    assert view["environment"]["locked"] is True
+    assert ferry.output(second) == ferry.output(first) == b"six 1.15.0\n"
+    versions = [{(package["name"], package["version"]) for package in ferry.get("/runs/%s/lock" % run)["packages"]} for run in (first, second)]
+    assert versions[0] == versions[1]
+    assert ferry.ok("environment", "diff", first, second).strip()
