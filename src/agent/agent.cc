@@ -317,9 +317,13 @@ void Agent::PrepareJob(AttemptKey key) {
     std::lock_guard lock(mutex_);
     return stop_ || !core_.Holds(key) || core_.Stopping(key);
   };
-  auto building = [&] {
+  auto building = [&](const Preparation& so_far) {
     std::lock_guard lock(mutex_);
-    if (auto it = works_.find(key); it != works_.end()) it->second.building = true;
+    auto it = works_.find(key);
+    if (it == works_.end()) return;
+    it->second.building = true;
+    it->second.facts = so_far;
+    ++it->second.facts_told;
     Dirty();
   };
   Preparation made = preparer_.Prepare(assign, {stopping, building});
@@ -335,6 +339,7 @@ void Agent::PrepareJob(AttemptKey key) {
   // This agent ends, and the attempt with it nowhere: the next one prepares it.
   if (stop_ && made.failed) return;
   it->second.facts = std::move(made);
+  ++it->second.facts_told;
   if (it->second.facts->failed) {
     folder.NoteFailed(*it->second.facts->failed);
   } else {

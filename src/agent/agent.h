@@ -67,7 +67,8 @@ class Agent {
     std::chrono::steady_clock::time_point next_look{};
     std::vector<std::string> log_files;  // below the folders that are watched
     std::optional<Preparation> facts;    // what to tell of the preparation; a failure is said once its log is at the server
-    bool facts_said = false;
+    int facts_told = 0;  // counts the changes of facts
+    int facts_said = 0;  // the one that the server has
     bool said_failed = false;
   };
   struct Report {
@@ -75,7 +76,7 @@ class Agent {
     std::vector<model::AgentEvent> events;
     std::vector<std::tuple<model::AttemptKey, std::string, uint64_t>> streams;  // acknowledged positions; "" is the spool
     std::map<model::AttemptKey, size_t> artifacts;
-    std::vector<model::AttemptKey> facts;
+    std::map<model::AttemptKey, int> facts;
     bool more = false;
     bool empty = true;
   };

@@ -247,6 +247,7 @@ std::vector<KeptEnvironment> Environments::Prune(bool dry) {
   for (const std::string& key : EnvironmentsToRemove(kept, settings_.max_bytes, settings_.max_age, Now())) {
     removed.push_back(*std::find_if(kept.begin(), kept.end(), [&](const KeptEnvironment& one) { return one.key == key; }));
     if (dry) continue;
+    if (auto ready = Find(key); ready && settings_.remove) settings_.remove(key, *ready);
     ready_.erase(key);
     // Without its mark it is no environment any more, however far the removal comes.
     (void)os::RemoveFile(StrCat(Folder(key), "/ready.json"));

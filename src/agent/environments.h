@@ -42,6 +42,8 @@ class Environments {
     std::function<Result<environment::Ready>(const environment::Job& job)> build;
     // The environment as it was built elsewhere, put at job.folder; kNotFound: nobody has it. May be empty.
     std::function<Result<environment::Ready>(const std::string& key, const environment::Job& job)> fetch;
+    // One is removed: what of it lies elsewhere than in its folder. May be empty.
+    std::function<void(const std::string& key, const environment::Ready& ready)> remove;
     // What was built here, so that others can have it; after the builders' answers. May be empty.
     std::function<void(const std::string& key, const environment::Ready& ready, Duration took)> publish;
   };

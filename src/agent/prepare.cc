@@ -71,6 +71,11 @@ Preparer::Preparer(Settings settings)
       image_(std::make_unique<environment::ImageBuilder>(settings_.environment)),
       environments_({settings_.home, settings_.environment_bytes, settings_.environment_age, [this](const environment::Job& job) { return Build(job); },
                      [this](const std::string& key, const environment::Job& job) { return Fetch(key, job); },
+                     [this](const std::string& key, const environment::Ready& ready) {
+                       if (ready.image.empty()) return;
+                       if (auto engine = environment::FindEngine(settings_.environment); engine.ok())
+                         (void)environment::RemoveImage(*engine, environment::ImageName(key));
+                     },
                      [this](const std::string& key, const environment::Ready& ready, Duration took) { Publish(key, ready, took); }}) {}
 
 Result<std::string> Preparer::CachedCopy(const std::string& id) {
@@ -341,8 +346,9 @@ Result<void> Preparer::FindEnvironment(const model::Assign& assign, const Watch&
     TRY(context, CachedCopy(spec.needs->docker.context));
   }
   AttemptFolder folder(settings_.home, assign.key);
-  TRY(Environments::Use use, environments_.Get({spec.environment_key, *spec.needs, assign.key.Name(), folder.Path("build_log.txt"), spec.auto_prepare, context,
-                                                watch.building, watch.stopping}));
+  Environments::Request request{spec.environment_key, *spec.needs, assign.key.Name(), folder.Path("build_log.txt"), spec.auto_prepare, context,
+                                [&] { watch.building(made); }, watch.stopping};
+  TRY(Environments::Use use, environments_.Get(request));
   place.ready = std::move(use.ready);
   const char* hows[] = {"found", "built", "waited", "fetched"};
   made.environment.how = hows[static_cast<size_t>(use.how)];

@@ -56,7 +56,7 @@ class Preparer {
   };
   struct Watch {
     std::function<bool()> stopping;  // asked between steps, and while it waits
-    std::function<void()> building;  // the build's log can be read from now on
+    std::function<void(const Preparation& so_far)> building;  // the build's log can be read from now on
   };
   explicit Preparer(Settings settings);
 

@@ -120,9 +120,9 @@ Agent::Report Agent::BuildReport() {
       if ((!work.launched && !work.building && !work.facts) || work.said_collected != (round == 0)) continue;
       bool all = AddStreams(key, work, logs, records, room, report);
       report.more |= !all;
-      if (work.facts && !work.facts_said) {
+      if (work.facts && work.facts_said < work.facts_told) {
         facts.Push(FactsOf(key, work.assign.generation, *work.facts));
-        report.facts.push_back(key);
+        report.facts[key] = work.facts_told;
       }
       // Why it failed comes after all that it has to show for it.
       if (all && work.facts && work.facts->failed && !work.said_failed) {
@@ -188,8 +188,8 @@ bool Agent::SendReport(http::Client& client, std::stop_token stop) {
     if (auto it = works_.find(key); it != works_.end())
       it->second.artifacts.erase(it->second.artifacts.begin(),
                                  it->second.artifacts.begin() + static_cast<ptrdiff_t>(std::min(count, it->second.artifacts.size())));
-  for (const AttemptKey& key : report.facts)
-    if (auto it = works_.find(key); it != works_.end()) it->second.facts_said = true;
+  for (const auto& [key, told] : report.facts)
+    if (auto it = works_.find(key); it != works_.end()) it->second.facts_said = told;
   Do(core_.OnAnswered(report.events));
   // So that a new agent does not send gigabytes again; what it says twice is dropped by the server.
   for (const AttemptKey& key : moved) {

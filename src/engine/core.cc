@@ -290,7 +290,7 @@ std::string Core::Explain(const std::string& id, Time now) const {
         text = IsBatch(run.target) ? StrCat("it was handed to the batch system of '", run.target, "' and waits in its queue")
                                    : StrCat("it was given to node '", lease.node, "', which has not answered yet");
         break;
-      case 2: text = StrCat("node '", lease.node, "' prepares its snapshot and environment"); break;
+      case 2: text = StrCat("node '", lease.node, "' ", model::PreparationText(run)); break;
       case 3: text = StrCat("the script runs on node '", lease.node, "'"); break;
       case 4: text = StrCat("the script has ended; node '", lease.node, "' collects logs and outputs"); break;
       default: text = StrCat("node '", lease.node, "' was told to stop it and has not confirmed yet");

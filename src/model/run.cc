@@ -1,5 +1,7 @@
 #include "model/run.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace ferry::model {
@@ -66,6 +68,16 @@ std::vector<Stage> StagesOf(const Run& run) {
     add("Post-Processing", Entered(a, kF), {}, with("collecting logs and outputs"));
   }
   return stages;
+}
+
+std::string PreparationText(const Run& run) {
+  const auto& clocks = run.attempt().clocks;
+  auto open = std::find_if(clocks.begin(), clocks.end(), [](const Clock& clock) { return !clock.end; });
+  if (open == clocks.end() || !run.spec.needs || (open->name != "environment" && open->name != "image")) return "prepares its snapshot and environment";
+  const Environment& needs = *run.spec.needs;
+  std::string name = needs.name.empty() ? run.spec.environment_key.substr(0, 12) : StrCat(needs.name, needs.version.empty() ? "" : ":", needs.version);
+  return StrCat("builds its ", open->name, " '", name, "' or waits for its build, since ", FormatTime(open->start),
+                "; the log is azureml-logs/20_image_build_log.txt");
 }
 
 Result<void> CheckName(std::string_view what, std::string_view name, size_t max_length) {

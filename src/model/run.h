@@ -74,6 +74,9 @@ std::optional<Time> EndedAt(const Run& run);
 // One sentence on how the run ended, or "" while it has not.
 std::string EndText(const Run& run);
 
+// What a node does for a run that it prepares: "builds its environment 'e:1', since 10:41:07".
+std::string PreparationText(const Run& run);
+
 // Azure's four stages, each with its clock.
 struct Stage {
   const char* name;  // "Preparing", "Scaling", "Running", "Post-Processing"

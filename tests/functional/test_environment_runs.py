@@ -134,6 +134,7 @@ def test_a_canceled_run_does_not_end_a_build_that_others_wait_for(ferry, slow):
 def test_a_build_that_nobody_waits_for_ends(ferry, slow):
     run = ferry.submit("true", environment_definition=slow.definition)
     slow.wait_begun()
+    wait_until("it says what it waits for", lambda: "builds its environment 'Experiment test Environment:1'" in ferry.ok("run", "explain", "-r", run))
     ferry.post("/runs/%s/cancel" % run)
     ferry.wait(run, "Canceled")
     wait_until("nothing is left of the build", lambda: environments_of(ferry) == [] and left_over(ferry) == [])
