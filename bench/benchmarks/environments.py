@@ -2,12 +2,12 @@
 
 import json
 import os
+import re
 import shutil
-import subprocess
 import time
 
-from support import ferry, peers, submit
-from support.bench import PYTHON, run as run_command
+from support import ferry, peers, report, submit
+from support.bench import BUILD, PYTHON, output, run as run_command
 
 TITLE = "environments: a run in one that is built, the first build, and one built elsewhere"
 PACKAGE = "scikit-learn==1.5.2"
@@ -29,9 +29,39 @@ def write_source(folder):
     with open(os.path.join(folder, "first.py"), "w") as file:
         file.write(submit.FIRST)
     for name, environment in (("here", f"    userManagedDependencies: true\n    interpreterPath: {PYTHON}\n"),
+                              ("image", "    userManagedDependencies: true\n    interpreterPath: python3\n  docker:\n    enabled: true\n    baseImage: mcr.microsoft.com/azureml/base:0.2.2\n"),
                               ("built", "    condaDependencies:\n      dependencies:\n      - pip:\n        - six==1.16.0\n")):
         with open(os.path.join(folder, ".azureml", name + ".runconfig"), "w") as file:
             file.write("script: first.py\nenvironment:\n  python:\n" + environment)
+
+
+def measure_image(bench, source):
+    server = ferry.Server(os.path.join(bench.folder, "boxes"))
+    server.env.update(peers.podman_environment())
+    bench.versions["podman"] = output("podman", "--version").replace("podman version ", "")
+    bench.keep(server)
+    submitted = submit.first_line([ferry.BINARY, "run", "submit-script", "-c", "image"], env=server.env, cwd=source, timeout=600)
+    del submitted
+    run_id = server.call("GET", "/api/v1/runs?limit=1")["runs"][0]["id"]
+    name = server.call("GET", f"/api/v1/runs/{run_id}/lock")["image"]
+    plain = ["podman", "run", "--rm", "--network", "host", "--volume", f"{source}:{source}", "--workdir", source, name, "python3", "first.py"]
+    samples = bench.alternate(bench.reps(12), {
+        "ferry": lambda: submit.first_line([ferry.BINARY, "run", "submit-script", "-c", "image"], env=server.env, cwd=source)[0],
+        "podman run": lambda: submit.first_line(plain, env=server.env)[0]})
+    base = report.quantile(samples["podman run"], 0.5)
+    bench.row("run in an image that is built, over `podman run` of it", "ms", [value - base for value in samples["ferry"]], bar="+100 ms", limit=100)
+    bench.row("`podman run` itself, to the script's own clock", "ms", samples["podman run"])
+
+
+def measure_known(bench):
+    program = os.path.join(BUILD, "..", "registry_bench")
+    if not os.path.exists(program):
+        run_command(["cmake", "--build", os.path.join(BUILD, ".."), "--target", "registry_bench"], timeout=900)
+    times = []
+    for _ in range(bench.reps(7, 3)):
+        found = re.search(r"([0-9.]+) ms", run_command([program, bench.folder], timeout=120))
+        times.append(float(found.group(1)))
+    bench.row("deciding that 1,000 known environments are unchanged", "ms", times, bar="50 ms", limit=50)
 
 
 def run(bench):
@@ -51,8 +81,17 @@ def run(bench):
     bench.keep(server)
     subjects = {name: lambda name=name: submit.first_line([ferry.BINARY, "run", "submit-script", "-c", name], env=server.env, cwd=source, timeout=300)[0] for name in ("here", "built")}
     samples = bench.alternate(bench.reps(20), {"ferry": subjects["built"], "user-managed": subjects["here"]}, warm_up=2)
-    base = sorted(samples["user-managed"])[len(samples["user-managed"]) // 2]
+    base = report.quantile(samples["user-managed"], 0.5)
     bench.row("run in a virtual environment that is built, over a user-managed interpreter", "ms", [value - base for value in samples["ferry"]], bar="+20 ms", limit=20)
+
+    # --- a run in an image that is built, over the engine's own run of it
+    if shutil.which("podman"):
+        measure_image(bench, source)
+    else:
+        bench.note("podman could not be measured: it is not installed")
+
+    # --- known environments
+    measure_known(bench)
 
     # --- the first build
     count = {"n": 0}

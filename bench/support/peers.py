@@ -242,3 +242,19 @@ class RayHead:
     def __exit__(self, *_):
         end_processes(self.pids())
         shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def podman_environment():
+    """A podman with storage of its own; runc and low limits for kernels that mount cgroups in hybrid mode."""
+    home = os.path.join(BUILD, "podman")
+    os.makedirs(home, exist_ok=True)
+    files = {
+        "containers.conf": '[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]\n[engine]\nruntime = "runc"\n'
+                           f'cgroup_manager = "cgroupfs"\nevents_logger = "file"\nlock_type = "file"\ntmp_dir = "{home}/tmp"\n',
+        "storage.conf": f'[storage]\ndriver = "overlay"\ngraphroot = "{home}/root"\nrunroot = "{home}/run"\n',
+        "registries.conf": "unqualified-search-registries = []\n",
+    }
+    for name, text in files.items():
+        with open(os.path.join(home, name), "w") as file:
+            file.write(text)
+    return {"CONTAINERS_CONF": home + "/containers.conf", "CONTAINERS_STORAGE_CONF": home + "/storage.conf", "CONTAINERS_REGISTRIES_CONF": home + "/registries.conf"}

@@ -66,17 +66,13 @@ std::vector<std::string> EnvironmentsToRemove(std::vector<KeptEnvironment> kept,
 Environments::Environments(Settings settings) : settings_(std::move(settings)) {}
 
 Environments::~Environments() {
-  std::vector<std::thread> threads;
+  std::map<uint64_t, std::thread> threads;
   {
     std::lock_guard lock(mutex_);
-    for (auto& [key, build] : builds_) {
-      build->stop = true;
-      if (build->thread.joinable()) threads.push_back(std::move(build->thread));
-    }
-    for (std::thread& thread : ended_) threads.push_back(std::move(thread));
-    ended_.clear();
+    for (auto& [key, build] : builds_) build->stop = true;
+    threads.swap(threads_);
   }
-  for (std::thread& thread : threads) thread.join();
+  for (auto& [id, thread] : threads) thread.join();
 }
 
 std::string Environments::Folder(const std::string& key) const { return StrCat(settings_.home, "/environments/", key); }
@@ -154,7 +150,7 @@ Result<Environments::Use> Environments::Get(const Request& request) {
   return Use{*build->result, how};
 }
 
-void Environments::Make(const std::string& key, model::Environment definition, std::string context, std::shared_ptr<Build> build) {
+void Environments::Make(const std::string& key, model::Environment definition, std::string context, std::shared_ptr<Build> build, uint64_t thread) {
   std::string folder = Folder(key);
   auto began = std::chrono::steady_clock::now();
   auto log_fd = os::Open(Log(key), os::OpenMode::kAppend);
@@ -216,7 +212,7 @@ void Environments::Make(const std::string& key, model::Environment definition, s
   }
   if (publish && settings_.publish) settings_.publish(key, *result, took);
   std::lock_guard lock(mutex_);
-  ended_.push_back(std::move(build->thread));
+  ended_.push_back(thread);
 }
 
 void Environments::Release(const std::string& user) {
@@ -224,7 +220,12 @@ void Environments::Release(const std::string& user) {
   {
     std::lock_guard lock(mutex_);
     users_.erase(user);
-    ended.swap(ended_);
+    for (uint64_t id : ended_)
+      if (auto it = threads_.find(id); it != threads_.end()) {
+        ended.push_back(std::move(it->second));
+        threads_.erase(it);
+      }
+    ended_.clear();
   }
   for (std::thread& thread : ended) thread.join();
 }

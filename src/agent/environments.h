@@ -76,7 +76,6 @@ class Environments {
 
  private:
   struct Build {
-    std::thread thread;
     int waiting = 0;
     bool stop = false;
     bool done = false;
@@ -88,14 +87,16 @@ class Environments {
   std::string Log(const std::string& key) const;
   // Reads it from the disk when it is not known.
   std::shared_ptr<const environment::Ready> Find(const std::string& key);  // REQUIRES: mutex_ held
-  void Make(const std::string& key, model::Environment definition, std::string context, std::shared_ptr<Build> build);
+  void Make(const std::string& key, model::Environment definition, std::string context, std::shared_ptr<Build> build, uint64_t thread);
 
   Settings settings_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const environment::Ready>> ready_;
   std::map<std::string, std::shared_ptr<Build>> builds_;
   std::map<std::string, std::string> users_;  // attempt -> key
-  std::vector<std::thread> ended_;            // to be joined
+  std::map<uint64_t, std::thread> threads_;
+  std::vector<uint64_t> ended_;  // of those, to be joined
+  uint64_t begun_ = 0;
 };
 
 }  // namespace ferry::agent

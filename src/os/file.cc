@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -364,6 +366,12 @@ Result<std::string> RealPath(const std::string& path) {
 std::string CurrentFolder() {
   char buffer[PATH_MAX];
   return ::getcwd(buffer, sizeof buffer) ? buffer : "/";
+}
+
+std::string FileSystemOf(const std::string& path) {
+  struct statfs facts;
+  if (::statfs(path.c_str(), &facts) != 0) return {};
+  return facts.f_type == OVERLAYFS_SUPER_MAGIC ? "overlay" : facts.f_type == TMPFS_MAGIC ? "tmpfs" : "";
 }
 
 uint64_t FreeBytes(const std::string& path) {

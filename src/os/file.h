@@ -101,6 +101,8 @@ Result<void> MakeHardLink(const std::string& file, const std::string& path);
 Result<std::string> RealPath(const std::string& path);
 std::string CurrentFolder();
 uint64_t FreeBytes(const std::string& path);
+// "overlay", "tmpfs" or "" for all others: those that behave in ways of their own.
+std::string FileSystemOf(const std::string& path);
 
 // Joins with one '/'.
 std::string JoinPath(std::string_view a, std::string_view b);

@@ -14,10 +14,21 @@ IMAGE = "mcr.microsoft.com/azureml/base:0.2.2"
 def podman_environment():
     """A podman that shares nothing with another of this machine; runc and low limits for kernels that mount cgroups in hybrid mode."""
     os.makedirs(PODMAN, exist_ok=True)
+
+    def layered(path):
+        return subprocess.run(["stat", "-f", "-c", "%T", path], stdout=subprocess.PIPE, text=True, check=True).stdout.strip() == "overlayfs"
+
+    # Layers cannot lie on layers: in a container the place that is kept for them is another file system.
+    root, driver = PODMAN + "/root", "overlay"
+    if layered(PODMAN):
+        root = "/var/lib/containers/ferry-tests"
+        os.makedirs(root, exist_ok=True)
+        if layered(root):
+            root, driver = PODMAN + "/root", "vfs"
     files = {
         "containers.conf": '[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]\n[engine]\nruntime = "runc"\n'
                            'cgroup_manager = "cgroupfs"\nevents_logger = "file"\nlock_type = "file"\ntmp_dir = "%s/tmp"\n' % PODMAN,
-        "storage.conf": '[storage]\ndriver = "overlay"\ngraphroot = "%s/root"\nrunroot = "%s/run"\n' % (PODMAN, PODMAN),
+        "storage.conf": '[storage]\ndriver = "%s"\ngraphroot = "%s"\nrunroot = "%s/run"\n' % (driver, root, PODMAN),
         "registries.conf": "unqualified-search-registries = []\n",
     }
     for name, text in files.items():

@@ -41,8 +41,16 @@ class EngineTest : public testing::Test {
                               StrCat("[containers]\ndefault_ulimits = [\"nofile=20000:20000\", \"nproc=32768:32768\"]\n[engine]\nruntime = \"runc\"\n",
                                      "cgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\ntmp_dir = \"", home, "/tmp\"\n"))
                     .ok());
-    ASSERT_TRUE(
-        os::WriteFile(home + "/storage.conf", StrCat("[storage]\ndriver = \"overlay\"\ngraphroot = \"", home, "/root\"\nrunroot = \"", home, "/run\"\n")).ok());
+    // Layers cannot lie on layers: in a container the place that is kept for them is another file system.
+    const std::string layered = "overlay", kept = "/var/lib/containers";
+    std::string root = home + "/root", driver = "overlay";
+    if (os::FileSystemOf(home) == layered) {
+      root = kept + "/ferry-tests";
+      if (!os::MakeFolders(root).ok() || os::FileSystemOf(root) == layered) root = home + "/root", driver = "vfs";
+    }
+    ASSERT_TRUE(os::WriteFile(home + "/storage.conf",
+                              StrCat("[storage]\ndriver = \"", driver, "\"\ngraphroot = \"", root, "\"\nrunroot = \"", home, "/run\"\n"))
+                    .ok());
     ASSERT_TRUE(os::WriteFile(home + "/registries.conf", "unqualified-search-registries = []\n").ok());
     ::setenv("CONTAINERS_CONF", (home + "/containers.conf").c_str(), 1);
     ::setenv("CONTAINERS_STORAGE_CONF", (home + "/storage.conf").c_str(), 1);
