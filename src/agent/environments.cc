@@ -128,8 +128,10 @@ Result<Environments::Use> Environments::Get(const Request& request) {
       builds_.erase(request.key);
       return give_up(log.error());
     }
-    build->thread =
-        std::thread([this, key = request.key, definition = request.definition, context = request.context, build] { Make(key, definition, context, build); });
+    uint64_t id = ++begun_;
+    threads_[id] = std::thread([this, key = request.key, definition = request.definition, context = request.context, build, id] {
+      Make(key, definition, context, build, id);
+    });
   }
   if (auto linked = os::MakeHardLink(Log(request.key), request.log_file); !linked.ok() && linked.error().code != Code::kConflict)
     os::Log(os::Level::kWarning, "the build's log could not be linked", {{"error", linked.error().message}});
