@@ -264,8 +264,8 @@ def test_every_kind_of_metric(shared, tmp_path):
 
 
 def test_system_metrics_are_sampled(shared):
-    run = shared.submit("sh", "-c", "sleep 1")
-    shared.wait(run, "Completed")
-    names = [item["name"] for item in shared.get("/runs/%s/metrics?system=1" % run)["metrics"]]
-    assert names, "no system metric of the run"
+    run = shared.submit("sleep", "60")
+    wait_until("there is a system metric of the run", lambda: shared.get("/runs/%s/metrics?system=1" % run)["metrics"])
     assert shared.get("/runs/%s/metrics" % run)["metrics"] == []
+    shared.post("/runs/%s/cancel" % run)
+    shared.wait(run, "Canceled")
