@@ -437,10 +437,10 @@ Result<void> Preparer::PutInContainer(const model::Assign& assign, const Attempt
   plan.later = {"FERRY_RUN_SOCKET"};
   plan.folders = {folder.Path("artifacts")};
   TRY_VOID(os::MakeFolders(plan.folders[0]));
-  plan.collected = assign.spec.watch;
-  plan.collected.push_back("outputs");
+  for (const std::string& below : assign.spec.watch) plan.collected.push_back(os::JoinPath(plan.work, below));
+  plan.collected.push_back(os::JoinPath(plan.work, "outputs"));
   if (!assign.spec.needs->docker.shared_volumes)
-    for (const std::string& one : plan.collected) TRY_VOID(os::MakeFolders(os::JoinPath(plan.work, one)));
+    for (const std::string& collected : plan.collected) TRY_VOID(os::MakeFolders(collected));
   plan.sdk = settings_.sdk;
   plan.gpus = assign.gpus;
   plan.uid = os::UserId();

@@ -111,3 +111,11 @@ def test_a_broken_dockerfile_is_one_sentence(boxes):
     text = boxes.wait(run, "Failed", timeout=300)["end"]["text"]
     assert "baseDockerfile:3" in text and "false here" in text, text
     assert b"false here" in boxes.log(run, BUILD_LOG)
+
+
+def test_volumes_that_are_not_shared(boxes):
+    text = "open('outputs/kept', 'w').write('kept'); open('dropped', 'w').write('dropped'); print('written')"
+    run = boxes.submit("python3", "-c", text, environment_definition=image(sharedVolumes=False))
+    boxes.wait(run, "Completed", timeout=300)
+    assert b"written" in boxes.log(run)
+    assert "outputs/kept" in {artifact["path"] for artifact in boxes.get("/runs/%s/artifacts" % run)["artifacts"]}

@@ -64,7 +64,7 @@ TEST(PlanLayer, ALockIsExact) {
 TEST(PipVariables, FilesThenVariables) {
   auto variables = PipVariables(
       {"[global]\nindex-url = https://a\ncert=/ca.pem\ntarget = /x\n", "[install]\nextra-index-url =\n  https://b\n  https://c\n# x\nindex-url: https://d\n"},
-      {{"PIP_FIND_LINKS", "/opt/wheels https://e"}, {"PIP_TARGET", "/y"}, {"HTTPS_PROXY", "http://p"}, {"OTHER", "z"}});
+      {{"PIP_FIND_LINKS", "/x/wheels https://e"}, {"PIP_TARGET", "/y"}, {"HTTPS_PROXY", "http://p"}, {"OTHER", "z"}});
   EXPECT_EQ(variables, (std::map<std::string, std::string>{{"HTTPS_PROXY", "http://p"},
                                                            {"PIP_CERT", "/ca.pem"},
                                                            {"PIP_EXTRA_INDEX_URL", "https://b https://c"},
