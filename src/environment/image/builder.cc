@@ -63,10 +63,11 @@ class Building {
     TRY_VOID(os::MakeFolders(scratch_, 0700));
     TRY(LayerPlan layer, PlanLayer(job_.definition));
     for (const std::string& note : layer.notes) Note(note);
-    // What is known of an image lasts as long as the image, which may be longer than the environment's folder.
+    // What is known of an image lasts as long as the image, which may be longer than the environment's folder. One of which nothing is known is made
+    // again, from the engine's cache: the user is to be told what it stands on.
     std::string notes = StrCat(settings_.cache, "/", mark_, ".notes");
     TRY(std::string id, ImageId(engine_, name_));
-    if (!id.empty()) {
+    if (!id.empty() && os::Exists(notes)) {
       job_.log(StrCat("ferry: image ", name_, " is here already"));
       auto kept = ParseJson(os::ReadFile(notes, 1u << 20).ValueOr("[]"));
       for (const Json& note : kept.ok() && kept->is_array() ? kept->as_array() : Json::Array())
