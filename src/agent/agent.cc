@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "base/text.h"
+#include "os/cgroup.h"
 #include "os/file.h"
 #include "os/log.h"
 
@@ -275,6 +276,7 @@ void Agent::Do(const std::vector<Action>& actions) {
         AttemptFolder folder(settings_.home, key);
         if (ended) preparer_.GiveBack(snapshot, folder.Path("work"), copy);
         if (!ended) folder.KillAll();
+        os::Cgroup::Discard(key.Name());
         preparer_.Release(key);
         // Out of the way now; emptied when nothing else is to do.
         std::string trash = StrCat(settings_.home, "/trash/", key.Name(), ".", session_, ".", ++trashed_);

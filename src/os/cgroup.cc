@@ -23,12 +23,20 @@ std::string OwnGroup() {
   return {};
 }
 
+// Where the group of that name is; "" when groups are not permitted.
+std::string PathOf(const std::string& name) {
+  static const std::string own = OwnGroup();
+  return own.empty() ? own : StrCat(own, "/ferry-", name);
+}
 }  // namespace
 
+void Cgroup::Discard(const std::string& name) {
+  if (std::string path = PathOf(name); !path.empty()) ::rmdir(path.c_str());
+}
+
 std::optional<Cgroup> Cgroup::Make(const std::string& name) {
-  static const std::string own = OwnGroup();
-  if (own.empty()) return std::nullopt;
-  std::string path = StrCat(own, "/ferry-", name);
+  std::string path = PathOf(name);
+  if (path.empty()) return std::nullopt;
   if (::mkdir(path.c_str(), 0755) < 0) return std::nullopt;
   auto join = Open(path, OpenMode::kRead);
   if (!join.ok()) {

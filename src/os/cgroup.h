@@ -14,6 +14,8 @@ class Cgroup {
  public:
   // Makes a group below this process's own; nothing when that is not permitted.
   static std::optional<Cgroup> Make(const std::string& name);
+  // Removes the group of that name which a process left that was killed. Nothing may run in it any more.
+  static void Discard(const std::string& name);
   Cgroup(Cgroup&&) noexcept = default;
   Cgroup& operator=(Cgroup&&) noexcept = default;
   // Removes the group; what still runs in it is moved to nobody and must be gone before.

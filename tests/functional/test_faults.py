@@ -1,6 +1,7 @@
 """kill -9, cut lines, full disks: nothing that was acknowledged is lost, nothing happens twice, and every run says what happened."""
 
 import contextlib
+import glob
 import functools
 import hashlib
 import http.client
@@ -124,6 +125,7 @@ def test_kill_supervisor(ferry, tmp_path):
     assert "supervisor" in view["end"]["text"], view["end"]
     wait_until("everything of the run is gone", lambda: not [pid for pid in map(int, pids.read_text().split()) if is_alive(pid)], timeout=5)
     assert ferry.log(run).count(b"ready") == 2
+    wait_until("its control group is gone", lambda: not glob.glob("/sys/fs/cgroup/**/ferry-" + run, recursive=True))
     ferry.serves()
 
 
