@@ -96,6 +96,8 @@ Result<void> RunStep(const Job& job, const Settings& settings, const Step& step)
     return stopped;
   }
   if (!ended.ok()) return ended.error();
+  // A stop that came while it was ending is one all the same.
+  if (job.stopping && job.stopping()) return stopped;
   if (ended->code == 0 && ended->signal == 0) return {};
   std::rotate(last.begin(), last.begin() + static_cast<std::ptrdiff_t>(last.size() < kLast ? 0 : next % kLast), last.end());
   first.insert(first.end(), std::make_move_iterator(last.begin()), std::make_move_iterator(last.end()));
