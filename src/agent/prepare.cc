@@ -32,6 +32,7 @@ namespace {
 // A working copy this large is kept for the next run of its snapshot.
 constexpr size_t kSpareFiles = 200;
 constexpr uint64_t kSpareBytes = 16u << 20;
+constexpr size_t kMostSpares = 32;  // while the node is never idle
 
 bool IsNameCharacter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
@@ -131,15 +132,23 @@ void Preparer::GiveBack(const std::string& id, const std::string& folder, const 
   // A clock that was set back would make what was written look older than the copy.
   auto by_clock = std::chrono::microseconds(Now() - mark.real),
        by_steady = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - mark.steady);
-  if (by_clock < by_steady - std::chrono::milliseconds(500)) return;
+  if (by_clock < by_steady - by_steady / 1000 - std::chrono::milliseconds(2)) return;
   // Nor may another folder stand in its place.
   if (auto root = os::StatPath(folder, false); !root.ok() || root->inode != mark.inode) return;
   if (auto recycled = snapshot::Recycle(cached, folder, mark.ctime_ns); !recycled.ok()) return;
-  std::lock_guard lock(spare_mutex_);
-  std::string spare = StrCat(settings_.home, "/spares/", ++spare_count_);
-  (void)os::MakeFolders(os::JoinPath(settings_.home, "spares"));
-  if (!os::Rename(folder, spare).ok()) return;
-  spares_.insert(spares_.begin(), {id, spare});
+  std::string oldest;
+  {
+    std::lock_guard lock(spare_mutex_);
+    std::string spare = StrCat(settings_.home, "/spares/", ++spare_count_);
+    (void)os::MakeFolders(os::JoinPath(settings_.home, "spares"));
+    if (!os::Rename(folder, spare).ok()) return;
+    spares_.insert(spares_.begin(), {id, spare});
+    if (spares_.size() > kMostSpares) {
+      oldest = spares_.back().second;
+      spares_.pop_back();
+    }
+  }
+  if (!oldest.empty()) (void)os::RemoveAll(oldest);
 }
 
 std::vector<std::string> Preparer::TakeOldSpares(size_t kept) {

@@ -269,3 +269,32 @@ def test_system_metrics_are_sampled(shared):
     assert shared.get("/runs/%s/metrics" % run)["metrics"] == []
     shared.post("/runs/%s/cancel" % run)
     shared.wait(run, "Canceled")
+
+
+def test_a_run_never_sees_what_an_earlier_one_did_to_its_working_copy(ferry, tmp_path):
+    # Large enough that its working copy serves the next run.
+    files = {"part%d/file%03d.txt" % (number % 7, number): "content %d\n" % number for number in range(300)}
+    script = """
+import os, sys
+found = {}
+for folder, _, names in os.walk("."):
+    for name in names:
+        path = os.path.relpath(os.path.join(folder, name), ".")
+        found[path] = open(path).read() if path.endswith(".txt") else ""
+wrong = [path for path in found if path.endswith(".txt") and found[path] != "content %d\\n" % int(path[-7:-4])]
+assert not wrong and len(found) == 301, (wrong, len(found))
+os.rename("part0", "elsewhere"); os.rename("part1", "part0"); os.rename("elsewhere", "part1")
+stat = os.stat("part2/file002.txt")
+open("part2/file002.txt", "r+").write("CONTENT")
+os.utime("part2/file002.txt", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+os.remove("part3/file003.txt"); os.symlink("/etc/passwd", "part3/file003.txt")
+os.makedirs("new/deep"); open("new/deep/file", "w").write("left behind")
+os.chmod("part4/file004.txt", 0)
+print("done")
+"""
+    source = write_tree(tmp_path / "src", {"vandal.py": script, **files})
+    spares = os.path.join(ferry.home, "agent", "spares")
+    for _ in range(4):
+        run = ferry.submit_script(source, "vandal.py")
+        ferry.wait(run, "Completed")
+        wait_until("its working copy is kept for the next", lambda: os.path.isdir(spares) and os.listdir(spares))
