@@ -228,7 +228,7 @@ Result<int> SendAndFollow(Context& context, Json request, const std::string& fol
   Submission submission(context, std::move(request), folder);
   auto scanned = folder.empty() ? Result<void>() : submission.Scan(script);
   if (git.joinable()) git.join();
-  TRY_VOID(scanned);
+  if (!scanned.ok()) return scanned.error();
   if (!plan.context.empty()) TRY_VOID(submission.ScanContext(plan.context, plan.config.environment.docker.context_dockerfile));
   if (!facts.empty()) submission.SetProperties(facts);
   for (const std::string& note : submission.notes()) context.Note(note);
