@@ -28,6 +28,7 @@ struct Identity {
   model::Role role = model::Role::kReader;
   std::string node;
   model::AttemptKey attempt;
+  std::string workspace;  // the only one it may touch; empty: any
 };
 
 // The one decision. `own_run` says that the route is about the run that a run token belongs to and lets such tokens in.

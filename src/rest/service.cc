@@ -208,6 +208,15 @@ Result<int64_t> IntParameter(const Call& call, std::string_view name, int64_t ot
   return *value;
 }
 
+Result<std::string> WorkspaceOf(const Call& call, std::string_view given) {
+  const std::string& bound = call.identity.workspace;
+  std::string name(!given.empty() ? given : !bound.empty() ? std::string_view(bound) : "default");
+  TRY_VOID(model::CheckName("workspace", name, 32));
+  if (!bound.empty() && name != bound)
+    return MakeError(Code::kForbidden, "auth.workspace", StrCat("this token is good for workspace '", bound, "' alone"), "workspace");
+  return name;
+}
+
 Result<model::Run> LoadRun(const Parts& parts, const std::string& id) {
   TRY(auto document, parts.store.Get("run", id));
   if (!document) return MakeError(Code::kNotFound, "run.not_found", StrCat("there is no run '", id.substr(0, 300), "'"), "run");

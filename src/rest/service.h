@@ -88,6 +88,8 @@ void Answer(const http::Responder& responder, const Result<Json>& result, int st
 Result<Json> BodyObject(const Call& call);
 // A query parameter as a whole number within bounds. kInvalid names it.
 Result<int64_t> IntParameter(const Call& call, std::string_view name, int64_t other, int64_t low, int64_t high);
+// The workspace that a request is about: `given`, else the one its token is bound to, else "default". kForbidden for one its token may not touch.
+Result<std::string> WorkspaceOf(const Call& call, std::string_view given);
 // The run of the path, as committed. kNotFound.
 Result<model::Run> LoadRun(const Parts& parts, const std::string& id);
 
