@@ -56,9 +56,16 @@ Result<std::vector<std::string>> Texts(const Json& body, std::string_view key) {
 
 namespace {
 
-constexpr const char* kDefaultWorkspace = "default";
-
 bool RelativeInside(std::string_view path) { return logs::IsSafePath(path); }
+
+// A parent is a run of the same workspace.
+Result<void> CheckParent(const Parts& parts, const model::Run& run) {
+  TRY_VOID(model::CheckName("parent", run.parent));
+  auto parent = LoadRun(parts, run.parent);
+  if (!parent.ok() && parent.error().code != Code::kNotFound) return parent.error();
+  if (parent.ok() && parent->workspace == run.workspace) return {};
+  return MakeError(Code::kNotFound, "run.parent", StrCat("there is no run '", run.parent, "' in workspace '", run.workspace, "' to be the parent"), "parent");
+}
 
 // What the run needs, by definition or by name. A definition is registered with the run: under its own name, else under the experiment's.
 Result<void> SetNeeds(const Parts& parts, const Json& body, engine::Submit& submit) {
@@ -173,9 +180,8 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
 
   engine::Submit submit;
   model::Run& run = submit.run;
-  run.workspace = body.GetString("workspace", kDefaultWorkspace);
+  TRY(run.workspace, WorkspaceOf(call, body.GetString("workspace")));
   run.experiment = body.GetString("experiment");
-  TRY_VOID(model::CheckName("workspace", run.workspace, 32));
   TRY_VOID(model::CheckName("experiment", run.experiment));
   run.id = body.GetString("id");
   if (run.id.empty()) run.id = StrCat(run.experiment.substr(0, 200), "_", Now().micros / 1'000'000, "_", RandomHex(4));
@@ -185,7 +191,7 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
   if (run.name.size() > 255 || run.description.size() > 65536)
     return MakeError(Code::kTooLarge, "field.too_long", "name has at most 255 bytes and description 64 KB", run.name.size() > 255 ? "name" : "description");
   run.parent = body.GetString("parent");
-  if (!run.parent.empty()) TRY_VOID(model::CheckName("parent", run.parent));
+  if (!run.parent.empty()) TRY_VOID(CheckParent(parts, run));
   run.target = body.GetString("target", "local");
   TRY_VOID(model::CheckName("target", run.target));
   if (run.target != "local")
@@ -318,7 +324,11 @@ void ListRuns(const Parts& parts, Call call, http::Responder responder) {
   auto list = [&]() -> Result<Json> {
     store::Query query;
     query.table = "run";
-    for (const char* column : {"experiment", "status", "target", "parent", "user", "workspace", "type"}) {
+    if (std::string given = call.head.Query("workspace"); !given.empty() || !call.identity.workspace.empty()) {
+      TRY(std::string workspace, WorkspaceOf(call, given));
+      query.where.push_back({{"", "workspace"}, store::Op::kEq, {workspace}});
+    }
+    for (const char* column : {"experiment", "status", "target", "parent", "user", "type"}) {
       std::string value = call.head.Query(column);
       if (value.empty()) continue;
       if (std::string_view(column) == "status" && !model::StatusFromName(value))

@@ -36,23 +36,55 @@ TEST_F(ServiceTest, NothingElseWithoutAToken) {
   }
 }
 
-TEST_F(ServiceTest, RunTokensAreForTheirRunWhileItLives) {
+TEST_F(ServiceTest, RunTokensActAsTheirUserInTheirWorkspaceWhileTheRunLives) {
   Hello();
+  Post("/api/v1/workspaces", R"({"name":"team"})");
   Submit("r1");
   Submit("r2");
+  Submit("far", R"(,"workspace":"team")");
+  Good(Ask(contributor_, "POST", "/api/v1/runs", R"({"id":"carls","experiment":"e","command":["true"]})"));
   std::string token = access_->RunToken({"r1", 1});
-  EXPECT_EQ(Ask(token, "GET", "/api/v1/runs/r1").status, 200);
-  EXPECT_EQ(Ask(token, "PATCH", "/api/v1/runs/r1", R"({"tags":{"a":"b"}})").status, 200);
   EXPECT_EQ(Ask(token, "GET", "/api/v1/version").status, 200);
-  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{{"GET", "/api/v1/runs/r2"},
-                                                                                     {"PATCH", "/api/v1/runs/r2"},
-                                                                                     {"POST", "/api/v1/runs/r2/metrics"},
-                                                                                     {"GET", "/api/v1/runs"},
-                                                                                     {"POST", "/api/v1/runs/r1/cancel"},
-                                                                                     {"GET", "/api/v1/users"},
+  for (const char* run : {"r1", "r2"}) {
+    EXPECT_EQ(Ask(token, "GET", StrCat("/api/v1/runs/", run)).status, 200);
+    EXPECT_EQ(Ask(token, "PATCH", StrCat("/api/v1/runs/", run), R"({"tags":{"a":"b"}})").status, 200);
+  }
+  EXPECT_EQ(Good(Ask(token, "GET", "/api/v1/runs")).Find("runs")->as_array().size(), 3u) << "those of its workspace";
+  EXPECT_EQ(Good(Ask(token, "GET", "/api/v1/workspaces")).Find("workspaces")->as_array().size(), 1u);
+  EXPECT_EQ(Good(Ask(token, "GET", "/api/v1/experiments")).Find("experiments")->as_array().size(), 1u);
+  Good(Ask(token, "GET", "/api/v1/workspaces/default"));
+  Good(Ask(access_->RunToken({"carls", 1}), "POST", "/api/v1/runs", R"({"id":"child","experiment":"e","command":["true"],"parent":"carls"})"));
+  EXPECT_EQ(Get("/api/v1/runs/child").GetString("user"), "carl");
+  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{{"GET", "/api/v1/users"},
+                                                                                     {"POST", "/api/v1/tokens"},
+                                                                                     {"POST", "/api/v1/workspaces"},
+                                                                                     {"POST", "/api/v1/shutdown"},
+                                                                                     {"POST", "/api/v1/builds/prune"},
                                                                                      {"POST", "/api/v1/agent/hello"},
-                                                                                     {"GET", "/api/v1/runs/r%32"}})
+                                                                                     {"POST", "/api/v1/runs/r2/evict"},
+                                                                                     {"GET", "/api/v1/events"}})
     EXPECT_EQ(ErrorOf(Ask(token, method, path)), "403 auth.forbidden") << method << " " << path;
+  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{{"GET", "/api/v1/runs/far"},
+                                                                                     {"GET", "/api/v1/runs/fa%72/metrics"},
+                                                                                     {"PATCH", "/api/v1/runs/far"},
+                                                                                     {"POST", "/api/v1/runs/far/metrics"},
+                                                                                     {"POST", "/api/v1/runs/far/cancel"},
+                                                                                     {"GET", "/api/v1/runs/none"}})
+    EXPECT_EQ(ErrorOf(Ask(token, method, path)), "404 run.not_found") << method << " " << path;
+  std::string submission = R"({"experiment":"e","command":["true"],)";
+  EXPECT_EQ(ErrorOf(Ask(token, "POST", "/api/v1/runs", submission + R"("workspace":"team"})")), "403 auth.workspace");
+  EXPECT_EQ(ErrorOf(Ask(token, "POST", "/api/v1/runs", submission + R"("parent":"far"})")), "404 run.parent");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", submission + R"("parent":"none"})")), "404 run.parent");
+  for (const char* path : {"/api/v1/runs?workspace=team", "/api/v1/experiments?workspace=team", "/api/v1/experiments/e?workspace=team",
+                           "/api/v1/environments?workspace=team", "/api/v1/environments/x?workspace=team", "/api/v1/workspaces/team"})
+    EXPECT_EQ(ErrorOf(Ask(token, "GET", path)), "403 auth.workspace") << path;
+  // What the user loses, the run loses.
+  std::string carls = access_->RunToken({"carls", 1});
+  Post("/api/v1/users", R"({"name":"carl","role":"reader"})");
+  EXPECT_EQ(Ask(carls, "GET", "/api/v1/runs/carls").status, 200);
+  EXPECT_EQ(ErrorOf(Ask(carls, "PATCH", "/api/v1/runs/carls", "{}")), "403 auth.forbidden");
+  Good(Ask(owner_, "DELETE", "/api/v1/users/carl"));
+  EXPECT_EQ(ErrorOf(Ask(carls, "GET", "/api/v1/runs/carls")), "401 auth.unknown");
   EXPECT_EQ(ErrorOf(Ask(access_->RunToken({"r1", 2}), "GET", "/api/v1/runs/r1")), "401 auth.run_ended") << "another attempt's";
   Happen("r1", "Accepted");
   Happen("r1", "Started");
