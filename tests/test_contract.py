@@ -257,6 +257,17 @@ def test_answers(server, tmp_path):
     wait_for(server, "r2", "Canceled")
     assert ask("POST", "/api/v1/runs/r2/cancel", template=one + "/cancel")[0] == 409
 
+    # A run that its client drives.
+    assert ask("POST", "/api/v1/runs", {"id": "i1", "experiment": "contract", "interactive": True, "type": "azureml.interactive"})[1]["status"] == "Running"
+    assert ask("POST", "/api/v1/runs", {"experiment": "contract", "interactive": True, "command": ["true"]})[0] == 400
+    assert ask("GET", "/api/v1/runs?type=azureml.interactive")[1]["runs"][0]["id"] == "i1"
+    ask("PATCH", "/api/v1/runs/i1", {"snapshot": digest}, template=one)
+    assert ask("POST", "/api/v1/runs/i1/complete", template=one + "/complete")[1] == {"id": "i1", "status": "Completed"}
+    assert ask("POST", "/api/v1/runs/i1/fail", {"message": "late"}, template=one + "/fail")[0] == 409
+    ask("POST", "/api/v1/runs", {"id": "i2", "experiment": "contract", "interactive": True, "parent": "i1"})
+    ask("POST", "/api/v1/runs/i2/fail", {"message": "no data", "code": "NoData"}, template=one + "/fail")
+    assert ask("GET", "/api/v1/runs/i2", template=one)[1]["end"]["code"] == "NoData"
+
     # Environments: what is registered, what is built, and runs that need one.
     env = "/api/v1/environments/{name}"
     definition = {"python": {"condaDependencies": {"channels": ["conda-forge"], "dependencies": ["python=3.11", {"pip": ["six"]}]}}}

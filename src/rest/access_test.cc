@@ -32,6 +32,8 @@ const std::map<std::string, std::string> kExpected = {
     {"GET /api/v1/runs/{id}", "rcosw"},
     {"PATCH /api/v1/runs/{id}", "cosw"},
     {"POST /api/v1/runs/{id}/cancel", "cosw"},
+    {"POST /api/v1/runs/{id}/complete", "cosw"},
+    {"POST /api/v1/runs/{id}/fail", "cosw"},
     {"POST /api/v1/runs/{id}/evict", "cos"},
     {"GET /api/v1/runs/{id}/explain", "rcosw"},
     {"POST /api/v1/runs/{id}/rerun", "co"},

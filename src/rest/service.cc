@@ -24,6 +24,8 @@ const std::vector<Route>& Routes() {
       {"GET", "/api/v1/runs/{id}", Need::kReader, RunToken::kWorkspace, 0, ShowRun},
       {"PATCH", "/api/v1/runs/{id}", Need::kContributor, RunToken::kWorkspace, kSmall, UpdateRun},
       {"POST", "/api/v1/runs/{id}/cancel", Need::kContributor, RunToken::kWorkspace, kSmall, CancelRun},
+      {"POST", "/api/v1/runs/{id}/complete", Need::kContributor, RunToken::kWorkspace, kSmall, CompleteRun},
+      {"POST", "/api/v1/runs/{id}/fail", Need::kContributor, RunToken::kWorkspace, kSmall, FailRun},
       {"POST", "/api/v1/runs/{id}/evict", Need::kContributor, RunToken::kOwnRun, kSmall, EvictRun},
       {"GET", "/api/v1/runs/{id}/explain", Need::kReader, RunToken::kWorkspace, 0, ExplainRun},
       {"POST", "/api/v1/runs/{id}/rerun", Need::kContributor, RunToken::kNever, kSmall, RerunRun},

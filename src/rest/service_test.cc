@@ -238,6 +238,46 @@ TEST_F(ServiceTest, UpdatesAndCancellation) {
   EXPECT_EQ(Good(Ask(owner_, "PATCH", "/api/v1/runs/r", R"({"tags":{"late":"1"}})")).Find("tags")->GetString("late"), "1");
 }
 
+TEST_F(ServiceTest, InteractiveRuns) {
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", R"({"experiment":"e","interactive":true,"command":["true"]})")), "400 run.interactive");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", R"({"experiment":"e","interactive":true,"arguments":["a"]})")), "400 run.interactive");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", R"({"experiment":"e","interactive":"yes"})")), "400 field.type");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", R"({"experiment":"e","interactive":true,"type":"a b"})")), "400 name.invalid");
+  std::string body = R"({"id":"i","experiment":"e","interactive":true,"type":"mine"})";
+  EXPECT_EQ(Post("/api/v1/runs", body).GetString("status"), "Running");
+  EXPECT_EQ(Ask(owner_, "POST", "/api/v1/runs", body).status, 200) << "the same again";
+  Json view = Get("/api/v1/runs/i");
+  EXPECT_EQ(view.GetString("type"), "mine");
+  EXPECT_FALSE(view.GetString("started").empty());
+  EXPECT_EQ(view.GetString("waiting"), "it is interactive: it runs until its client completes, fails or cancels it");
+  EXPECT_EQ(Get("/api/v1/runs?type=mine").Find("runs")->as_array().size(), 1u);
+  EXPECT_EQ(Ask(owner_, "POST", "/api/v1/runs/i/metrics", R"({"points":[{"metric":"m","value":1}]})").status, 200);
+  std::string snapshot = AddBlob("a manifest").Hex(), other = AddBlob("another").Hex();
+  auto patch = [&](const std::string& run, const std::string& id) {
+    return Ask(owner_, "PATCH", "/api/v1/runs/" + run, StrCat(R"({"snapshot":")", id, "\"}"));
+  };
+  EXPECT_EQ(ErrorOf(patch("i", "abc")), "400 run.snapshot");
+  EXPECT_EQ(ErrorOf(patch("i", std::string(64, 'a'))), "404 snapshot.not_found");
+  EXPECT_EQ(Good(patch("i", snapshot)).Find("spec")->GetString("snapshot"), snapshot);
+  EXPECT_EQ(patch("i", snapshot).status, 200);
+  EXPECT_EQ(ErrorOf(patch("i", other)), "409 run.snapshot_fixed");
+  Submit("scripted");
+  EXPECT_EQ(ErrorOf(patch("scripted", snapshot)), "409 run.snapshot_fixed");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/scripted/complete")), "409 run.not_interactive");
+  EXPECT_EQ(ErrorOf(Ask(reader_, "POST", "/api/v1/runs/i/complete")), "403 auth.forbidden");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/i/rerun", "{}")), "409 run.interactive");
+  EXPECT_EQ(Post("/api/v1/runs/i/complete", "").GetString("status"), "Completed");
+  EXPECT_EQ(Post("/api/v1/runs/i/complete", "").GetString("status"), "Completed");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/i/fail", "{}")), "409 run.ended");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/none/fail", "{}")), "404 run.not_found");
+  Post("/api/v1/runs", R"({"id":"f","experiment":"e","interactive":true})");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/f/fail", R"({"message":7})")), "400 field.unknown");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/f/fail", StrCat(R"({"code":")", std::string(256, 'x'), "\"}"))), "413 field.too_long");
+  EXPECT_EQ(Post("/api/v1/runs/f/fail", R"({"message":"m","code":"c"})").GetString("status"), "Failed");
+  Json end = *Get("/api/v1/runs/f").Find("end");
+  EXPECT_EQ(end.Dump(), R"({"reason":"failed_by_user","text":"the run was failed by its user: m","detail":"m","code":"c"})");
+}
+
 TEST_F(ServiceTest, UsersAndTokens) {
   Post("/api/v1/users", R"({"name":"ned","role":"contributor"})");
   EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/users", R"({"name":"ned"})")), "409 user.exists");
