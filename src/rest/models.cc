@@ -1,6 +1,5 @@
 // The registry of models: registering from a run's files or from uploaded ones, lists, single versions, their files.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "base/text.h"
