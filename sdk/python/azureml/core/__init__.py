@@ -7,7 +7,11 @@ __version__ = VERSION
 
 # Name -> module that defines it.
 _HOMES = {
+    "Experiment": "azureml.core.experiment",
+    "Keyvault": "azureml.core.keyvault",
     "Run": "azureml.core.run",
+    "ScriptRunConfig": "azureml.core.script_run_config",
+    "Workspace": "azureml.core.workspace",
 }
 
 __all__ = ["VERSION", *sorted(_HOMES)]
