@@ -7,6 +7,9 @@ __version__ = VERSION
 
 # Name -> module that defines it.
 _HOMES = {
+    "Dataset": "azureml.core.dataset",
+    "Datastore": "azureml.core.datastore",
+    "Model": "azureml.core.model",
     "Run": "azureml.core.run",
 }
 
