@@ -88,7 +88,7 @@ class DockerBuildContext(Section):
             raise UserErrorException(f"path: there is no file '{dockerfile_path}' in '{folder}'")
         from ferry import snapshot
 
-        return DockerBuildContext("snapshot", snapshot.upload(workspace._client, folder), dockerfile_path)
+        return DockerBuildContext("snapshot", snapshot.scan(folder).upload(workspace._client), dockerfile_path)
 
 
 class DockerSection(Section):

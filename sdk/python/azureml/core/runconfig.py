@@ -322,7 +322,7 @@ class _Arguments(Kind):
     """Texts and numbers; objects that stand for data write themselves."""
 
     def write(self, value: Any, path: str) -> Any:
-        return argument_texts(value, {}, path)
+        return argument_texts(value, None, path)
 
     def read(self, value: Any, path: str) -> Any:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Sequence):
@@ -530,8 +530,10 @@ class RunConfiguration(Section):
                    and getattr(self, field.name) is not None}
         self._refuse_later(written)
         submission: dict[str, Any] = {"target": written["target"]}
+        if workspace is not None:
+            submission["workspace"] = workspace.name
         self._what(submission)
-        self._with_environment(submission, os.fspath(source_directory) if source_directory is not None else (self._path or ""))
+        self._with_environment(submission, os.fspath(source_directory) if source_directory is not None else (self._path or ""), workspace)
         variables = {**self._alone(), **written["environmentVariables"]}
         if variables:
             submission["environment"] = variables
@@ -562,16 +564,30 @@ class RunConfiguration(Section):
         else:
             raise UserErrorException("script: expected the script to run, or a command, found nothing")
 
-    def _with_environment(self, submission: dict[str, Any], folder: str) -> None:
+    def _with_environment(self, submission: dict[str, Any], folder: str, workspace: Any) -> None:
         environment = self.environment
-        if isinstance(environment, str) or not isinstance(environment, Environment):
+        if not isinstance(environment, Environment):
             raise wrong("environment", "an Environment", environment)
         if getattr(environment, "_reference", False) and environment == _bare(environment):
             if self.docker is not None and self.docker.use_docker:
                 raise not_yet("A container for an environment that is only named (docker.use_docker)", "Take the environment with Environment.get.")
             submission["environment_name"] = f"{environment.name}@{environment.version}" if environment.version else environment.name
             return
+        context = environment.docker.build_context
+        if context is not None and context.location and context.location_type is None and workspace is not None:
+            import copy
+
+            environment = copy.deepcopy(environment)
+            environment.docker.build_context = DockerBuildContext.from_local_directory(workspace, os.path.join(folder, context.location),
+                                                                                       context.dockerfile_path or "Dockerfile")
         environment._refer(submission, folder, self.docker._change if self.docker is not None else None)
+        definition = submission.get("environment_definition", {})
+        if submission["target"] == "local" and environment.python.user_managed_dependencies and "interpreter" not in submission \
+                and definition and not definition.get("docker", {}).get("enabled") and _is_own_server(workspace):
+            # The Python that "runs in your own environment" means on this machine is this one, not the first one on the agent's PATH.
+            import sys
+
+            submission["interpreter"] = definition["python"]["interpreterPath"] = sys.executable or "python"
 
     def _with_data(self, submission: dict[str, Any], workspace: Any) -> None:
         for name, one in _mapping(self.data_references, "data_references").items():
@@ -655,34 +671,19 @@ class RunConfiguration(Section):
             return {f"OMPI_COMM_WORLD_{name}": "1" if "SIZE" in name else "0" for name in names}
         return {}
 
-    def _distribute(self, configuration: Any) -> None:
-        """Takes a distributed configuration: its section, with the framework, the communicator and the nodes that it means."""
-        if isinstance(configuration, MpiConfiguration):
-            self.mpi, self.communicator, self.node_count = configuration, "Mpi", configuration.node_count
-        elif isinstance(configuration, PyTorchConfiguration):
-            self.pytorch, self.framework, self.node_count = configuration, "PyTorch", configuration.node_count
-            self.communicator = Word(*COMMUNICATORS).read(configuration.communication_backend, "communication_backend")
-        elif isinstance(configuration, TensorflowConfiguration):
-            self.tensorflow, self.framework, self.communicator = configuration, "TensorFlow", "ParameterServer"
-            self.node_count = configuration.worker_count + configuration.parameter_server_count
-        elif isinstance(configuration, ParallelTaskConfiguration):
-            raise not_yet("Parallel tasks (ParallelTaskConfiguration)")
-        else:
-            raise wrong("distributed_job_config", "an MpiConfiguration, a PyTorchConfiguration or a TensorflowConfiguration", configuration)
-
 
 _HEAD = "# A run configuration: what to run, where, and with what. Submit it with: ferry run submit-script -c NAME\n"
 
 
-def argument_texts(arguments: Any, submission: dict[str, Any], path: str = "arguments") -> list[str]:
-    """Arguments as texts. One that stands for data adds what it needs to ``submission``."""
+def argument_texts(arguments: Any, submission: dict[str, Any] | None, path: str = "arguments") -> list[str]:
+    """Arguments as texts. One that stands for data adds what it needs to ``submission``, where there is one."""
     if isinstance(arguments, (str, bytes, Mapping)) or not isinstance(arguments, Sequence):
         raise wrong(path, "a list", arguments)
     texts = []
     for i, item in enumerate(arguments):
         if item is None:
             raise wrong(f"{path}[{i}]", "a text or a number", item)
-        texts.append(item._ferry_argument(submission) if hasattr(item, "_ferry_argument") else str(item))
+        texts.append(item._ferry_argument(submission) if submission is not None and hasattr(item, "_ferry_argument") else str(item))
     return texts
 
 
@@ -699,6 +700,12 @@ def _bare(environment: Environment) -> Environment:
     bare = Environment(environment.name)
     bare.version = environment.version
     return bare
+
+
+def _is_own_server(workspace: Any) -> bool:
+    """Whether runs on ``local`` are on this very machine: the server is this user's own."""
+    located = getattr(getattr(workspace, "_client", None), "_located", None)
+    return bool(located and located().home)
 
 
 def _dataset_paths(workspace: Any, dataset: Mapping[str, Any], name: str) -> dict[str, Any]:
