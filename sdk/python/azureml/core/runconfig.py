@@ -525,9 +525,13 @@ class RunConfiguration(Section):
     def _submission(self, workspace: Any = None, source_directory: Any = None) -> dict[str, Any]:
         """The fields of a run that the configuration decides. Everything is checked first. ``workspace`` is asked for datasets that are
         named by their ids, ``source_directory`` is where files that the environment names are looked for."""
-        written = {field.key: field.kind.write(getattr(self, field.name), field.name) for field in self._fields
-                   if field.name not in ("environment", "arguments", "command", "data_references", "data", "output_data")
-                   and getattr(self, field.name) is not None}
+        written = {}
+        for field in self._fields:
+            if field.name not in ("environment", "arguments", "command", "data_references", "data", "output_data"):
+                value = getattr(self, field.name)
+                if value is None and not field.optional:
+                    value = field.initial()
+                written[field.key] = None if value is None else field.kind.write(value, field.name)
         self._refuse_later(written)
         submission: dict[str, Any] = {"target": written["target"]}
         if workspace is not None:
@@ -538,7 +542,7 @@ class RunConfiguration(Section):
         if variables:
             submission["environment"] = variables
         self._with_data(submission, workspace)
-        self._with_history(submission)
+        _with_history(submission, written["history"])
         for key, field in (("max_duration_seconds", "maxRunDurationSeconds"), ("priority", "priority"), ("name", "jobName")):
             if written.get(field):
                 submission[key] = written[field]
@@ -612,19 +616,6 @@ class RunConfiguration(Section):
             else:
                 raise wrong(f"output_data.{name}", "an OutputFileDatasetConfig or an OutputData", one)
 
-    def _with_history(self, submission: dict[str, Any]) -> None:
-        history = self.history._write("history")
-        folders = history["directoriesToWatch"]
-        for i, folder in enumerate(folders):
-            if not folder or folder.startswith("/") or ".." in folder.split("/"):
-                raise wrong(f"history.directories_to_watch[{i}]", "a folder inside of the source folder", folder)
-        if folders != ["logs"]:
-            submission["watch"] = folders
-        if not history["outputCollection"]:
-            submission["collect_outputs"] = False
-        if not history["snapshotProject"]:
-            submission["keep_snapshot"] = False
-
     def _refuse_later(self, written: Mapping[str, Any]) -> None:
         """What is right and comes in a later version."""
         if written["target"] in _NOT_YET_TARGETS:
@@ -685,6 +676,20 @@ def argument_texts(arguments: Any, submission: dict[str, Any] | None, path: str 
             raise wrong(f"{path}[{i}]", "a text or a number", item)
         texts.append(item._ferry_argument(submission) if submission is not None and hasattr(item, "_ferry_argument") else str(item))
     return texts
+
+
+def _with_history(submission: dict[str, Any], history: Mapping[str, Any]) -> None:
+    """What is kept with the run, as far as it is not the usual."""
+    folders = history["directoriesToWatch"]
+    for i, folder in enumerate(folders):
+        if not folder or folder.startswith("/") or ".." in folder.split("/"):
+            raise wrong(f"history.directories_to_watch[{i}]", "a folder inside of the source folder", folder)
+    if folders != ["logs"]:
+        submission["watch"] = folders
+    if not history["outputCollection"]:
+        submission["collect_outputs"] = False
+    if not history["snapshotProject"]:
+        submission["keep_snapshot"] = False
 
 
 def _mapping(value: Any, path: str) -> Mapping[str, Any]:
