@@ -93,7 +93,7 @@ def test_waiting_shows_stages_and_output(experiment, source, capsys):
     details = run.wait_for_completion(show_output=True)
     out = capsys.readouterr().out
     assert details["status"] == "Completed"
-    head, _, rest = out.partition("\nStreaming user_logs/std_log.txt\n================================\n\n")
+    head, _, rest = out.partition("\nStreaming user_logs/std_log.txt\n===============================\n\n")
     assert head.startswith(f"RunId: {run.id}\nWeb View: {run.get_portal_url()}\n\nStage: ")
     assert rest.count("hello from the script\n") == 1
     assert f"\nExecution Summary\n=================\nRunId: {run.id}\nWeb View: {run.get_portal_url()}\n" in rest
@@ -105,8 +105,8 @@ def test_a_run_that_failed(experiment, source, capsys):
     run = submit(experiment, source, "train.py", 3)
     with pytest.raises(ActivityFailedException, match="Activity Failed:") as caught:
         run.wait_for_completion(show_output=True)
-    assert "exited with status 3" in caught.value.message or "3" in json.loads(caught.value.message.partition("\n")[2])["error"]["message"]
-    assert '"UserError"' in caught.value.message and "Error:" in capsys.readouterr().out
+    assert "the script failed: exit status 3" in caught.value.message and "The last lines of its output:\n" in caught.value.message
+    assert "hello from the script" in caught.value.message and '"UserError"' in caught.value.message and "Error:" in capsys.readouterr().out
     details = run.wait_for_completion(raise_on_error=False)
     assert details["status"] == "Failed" and details["error"]["error"]["code"] == "UserError" and details["error"]["error"]["exitCode"] == 3
     with pytest.raises(ActivityFailedException):
