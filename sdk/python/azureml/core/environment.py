@@ -672,7 +672,7 @@ class ImageBuildDetails:
         from ferry.client import quote, quote_path
 
         base = f"/runs/{quote(self._run_id)}/logs"
-        streams = [entry["stream"] for entry in self._workspace._client.get(base).get("streams", [])]
+        streams = [entry["name"] for entry in self._workspace._client.get(base).get("streams", [])]
         return "".join(self._workspace._client.read(f"{base}/{quote_path(stream)}").decode("utf-8", "replace")
                        for stream in streams if "build" in stream)
 
@@ -684,7 +684,6 @@ class ImageBuildDetails:
         from azureml.exceptions import ActivityFailedException
         from ferry.client import quote
 
-        view: dict[str, Any] = {}
         for event, data, _ in self._workspace._client.events(f"/runs/{quote(self._run_id)}/events", streams="all"):
             if event == "log" and show_output and "build" in data.get("stream", ""):
                 print(data["data"], end="", flush=True)
@@ -692,7 +691,7 @@ class ImageBuildDetails:
                 break
         view = self._view()
         if self._word(view["status"]) != "Succeeded":
-            reason = (view.get("error") or {}).get("message") or view.get("reason_text") or view["status"]
+            reason = (view.get("end") or {}).get("text") or view["status"]
             raise ActivityFailedException(f"environment '{self._environment.name}' was not built: {reason}")
         return self
 

@@ -77,10 +77,15 @@ class MMLBaseEstimator(ScriptRunConfig):
         return self.script
 
     def _warn(self) -> None:
+        import sys
         import warnings
 
+        # The line that is to be changed is the first one outside of this package.
+        level, frame = 2, sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("azureml."):
+            level, frame = level + 1, frame.f_back
         warnings.warn(f"{type(self).__name__} is deprecated since version 1.19.0: use ScriptRunConfig with an Environment", DeprecationWarning,
-                      stacklevel=4)
+                      stacklevel=level - 1)
 
     def _distribute(self, training: Any, node_count: int) -> None:
         configuration = self.run_config
