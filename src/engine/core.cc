@@ -75,7 +75,7 @@ Result<void> Core::Recover(Time now) {
       if (const Lease* lease = LeaseOf(run.attempt().phase)) {
         leased_[lease->node].insert(run.id);
         if (!IsBatch(run.target)) index_.Occupy(lease->node, run.id, run.attempt().gpus);
-      } else {
+      } else if (std::holds_alternative<model::Queued>(run.attempt().phase)) {
         Wait(run);
       }
       WantFor(run, effects_);
@@ -283,6 +283,8 @@ std::string Core::Explain(const std::string& id, Time now) const {
   std::string text;
   if (std::holds_alternative<model::Queued>(attempt.phase)) {
     text = StrCat("it waits because ", index_.Explain(id));
+  } else if (std::holds_alternative<model::Driven>(attempt.phase)) {
+    text = "it is interactive: it runs until its client completes, fails or cancels it";
   } else {
     const Lease& lease = *LeaseOf(attempt.phase);
     switch (attempt.phase.index()) {

@@ -38,6 +38,16 @@ struct Cancel {
 struct Evict {
   std::string run;
 };
+// The client of an interactive run says that it is complete. kConflict "run.not_interactive" for another run that has not ended.
+struct Complete {
+  std::string run;
+};
+// The run failed, a user says: an interactive one ends at once, another is stopped first.
+struct Fail {
+  std::string run;
+  std::string message;
+  std::string code = {};
+};
 struct Update {
   std::string run;
   std::map<std::string, std::string> set_tags;
@@ -46,6 +56,7 @@ struct Update {
   std::optional<std::string> name;
   std::optional<std::string> description;
   std::optional<bool> archived;
+  std::optional<std::string> snapshot = {};  // of an interactive run that has none
 };
 struct AgentHello {
   model::Hello hello;
@@ -122,8 +133,8 @@ struct DropArchives {
 struct Tick {};
 
 using Input =
-    std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget, BatchLaunched,
-                 BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
+    std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget,
+                 BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -218,6 +229,8 @@ class Core {
   Result<Json> On(const Submit& input, Time now);
   Result<Json> On(const Cancel& input, Time now);
   Result<Json> On(const Evict& input, Time now);
+  Result<Json> On(const Complete& input, Time now);
+  Result<Json> On(const Fail& input, Time now);
   Result<Json> On(const Update& input, Time now);
   Result<Json> On(const AgentHello& input, Time now);
   Result<Json> On(const AgentReport& input, Time now);

@@ -31,12 +31,15 @@ FERRY_HANDLER(RevokeToken);
 FERRY_HANDLER(SubmitRun);
 FERRY_HANDLER(ListRuns);
 FERRY_HANDLER(ShowRun);
-FERRY_HANDLER(UpdateRun);
-FERRY_HANDLER(CancelRun);
-FERRY_HANDLER(EvictRun);
 FERRY_HANDLER(ExplainRun);
 FERRY_HANDLER(RerunRun);
 FERRY_HANDLER(ShowLock);
+// run_changes.cc
+FERRY_HANDLER(UpdateRun);
+FERRY_HANDLER(CancelRun);
+FERRY_HANDLER(EvictRun);
+FERRY_HANDLER(CompleteRun);
+FERRY_HANDLER(FailRun);
 // logs.cc
 FERRY_HANDLER(FollowRuns);
 FERRY_HANDLER(FollowRun);
@@ -77,6 +80,9 @@ FERRY_HANDLER(AgentReport);
 // Members of a request. kInvalid or kTooLarge names the field.
 Result<std::map<std::string, std::string>> StringMap(const Json& body, std::string_view key, size_t max_items, size_t max_value);
 Result<std::vector<std::string>> Texts(const Json& body, std::string_view key);
+
+// The blob of a snapshot is here. kInvalid "run.snapshot" or kNotFound "snapshot.not_found".
+Result<void> CheckSnapshot(const Parts& parts, const std::string& id);
 
 // A registered or curated environment, and for a name that stands for another the name asked for and what it really contains.
 struct FoundEnvironment {
