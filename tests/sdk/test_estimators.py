@@ -1,19 +1,16 @@
 """Estimators: each is a ScriptRunConfig, and says that it is deprecated."""
 
-import json
-import subprocess
-import sys
-import warnings
-
 import pytest
 
 from azureml.contrib.train.rl import Ray, ReinforcementLearningEstimator, WorkerConfiguration
+from azureml.core import Experiment, Workspace
 from azureml.core.environment import DEFAULT_CPU_IMAGE, Environment
 from azureml.core.script_run_config import ScriptRunConfig
 from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
 from azureml.train.dnn import Chainer, Gloo, Mpi, Nccl, ParameterServer, PyTorch, TensorFlow
 from azureml.train.estimator import Estimator
 from azureml.train.sklearn import SKLearn
+from ferry_fixture import write_tree
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -156,3 +153,45 @@ def test_wrong_ray(tmp_path):
             ReinforcementLearningEstimator(str(tmp_path), **{"entry_script": "a.py", **kwargs})
     with pytest.raises(UserErrorException, match="node_count: expected a whole number from 0 to 1000, found -1"):
         WorkerConfiguration(node_count=-1)
+
+
+# Runs
+
+
+def test_an_estimator_runs(client, tmp_path):
+    source = write_tree(tmp_path / "source", {"train.py": "import sys, six\nprint('six', six.__version__, sys.argv[1:])\n"})
+    estimator = Estimator(source_directory=source, entry_script="train.py", script_params={"--rate": 0.5}, pip_packages=["six==1.16.0"])
+    run = Experiment(Workspace("s", "g", "default"), "estimators").submit(estimator)
+    assert run.wait_for_completion()["status"] == "Completed"
+    assert "six 1.16.0 ['--rate', '0.5']" in run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
+
+
+RAY = """
+import ray
+ray.init(address="auto")
+
+@ray.remote
+def node():
+    return ray.get_runtime_context().get_node_id()
+
+print("nodes", len(ray.nodes()), ray.get(node.remote()) != "")
+"""
+
+
+@pytest.mark.slow
+def test_ray_runs(client, tmp_path):
+    """A head and two workers, with Ray as PyPI has it."""
+    source = write_tree(tmp_path / "source", {"train.py": RAY})
+    estimator = ReinforcementLearningEstimator(source, entry_script="train.py", rl_framework=Ray(), pip_packages=["ray"],
+                                               worker_configuration=WorkerConfiguration(node_count=2))
+    run = Experiment(Workspace("s", "g", "default"), "ray").submit(estimator)
+    assert run.wait_for_completion(raise_on_error=False)["status"] == "Completed", run.get_details_with_logs()["logFiles"]
+    assert "nodes 3 True" in run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
+
+
+def test_a_script_that_is_not_there(client, tmp_path):
+    source = write_tree(tmp_path / "source", {"train.py": ""})
+    experiment = Experiment(Workspace("s", "g", "default"), "nothing-there")
+    for estimator in (Estimator(source, entry_script="gone.py"), ReinforcementLearningEstimator(source, entry_script="gone.py")):
+        with pytest.raises(UserErrorException, match="there is no 'gone.py' in the source directory"):
+            experiment.submit(estimator)

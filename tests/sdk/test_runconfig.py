@@ -8,13 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from azureml.core import Experiment, ScriptRunConfig, Workspace
 from azureml.core.compute_target import LocalTarget
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.environment import Environment
 from azureml.core.runconfig import (DEFAULT_CPU_IMAGE, DataReferenceConfiguration, DockerConfiguration, JarLibrary, MpiConfiguration,
                                     ParallelTaskConfiguration, PyTorchConfiguration, RunConfiguration, TensorflowConfiguration)
 from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
-from ferry_fixture import BINARY
+from ferry_fixture import BINARY, write_tree
 
 PYTHON = "python=%d.%d" % sys.version_info[:2]
 
@@ -370,3 +371,64 @@ def test_a_reserved_environment_name():
     config.environment = Environment("AzureML-Mine")
     with pytest.raises(UserErrorException, match="environment name 'AzureML-Mine' begins with a reserved word"):
         config._submission()
+
+
+# Runs
+
+
+TRAIN = """
+import os, sys
+from azureml.core import Run
+print("python", sys.executable, sys.argv[1:], os.environ.get("A"))
+Run.get_context().log("answer", 42)
+"""
+
+
+def output(run):
+    return run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
+
+
+def test_environments_in_runs(client, tmp_path):
+    """The default, a Python that is there, one of packages, and a registered one."""
+    ws, source = Workspace("s", "g", "default"), write_tree(tmp_path / "source", {"train.py": TRAIN})
+    experiment = Experiment(workspace=ws, name="environment-kinds")
+    managed = RunConfiguration()
+    managed.environment_variables = {"A": 7}
+    existing = RunConfiguration()
+    existing.environment.python.user_managed_dependencies = True
+    existing.environment.python.interpreter_path = "/usr/bin/python3"
+    packages = RunConfiguration(conda_dependencies=CondaDependencies.create(pip_packages=["six==1.16.0"]))
+    named = RunConfiguration()
+    kept = Environment("kept")
+    kept.environment_variables["A"] = "of the environment"
+    named.environment = kept.register(ws)
+    runs = {name: experiment.submit(ScriptRunConfig(source_directory=source, script="train.py", arguments=[name, 1, 0.5], run_config=config))
+            for name, config in (("managed", managed), ("existing", existing), ("packages", packages), ("named", named))}
+    for name, run in runs.items():
+        run.wait_for_completion(show_output=False)
+        assert run.get_metrics() == {"answer": 42}
+        assert f"['{name}', '1', '0.5']" in output(run)
+    assert "0.5'] 7" in output(runs["managed"]) and "0.5'] of the environment" in output(runs["named"])
+    assert "python /usr/bin/python3 " in output(runs["existing"])
+    assert client.get("/runs/" + runs["named"].id)["environment"]["name"] == "kept"
+
+
+def test_ones_own_python_on_ones_own_server(own, outside, monkeypatch, tmp_path):
+    """A user-managed environment means the Python that submits, not whatever the agent finds first."""
+    monkeypatch.setenv("FERRY_HOME", own.home)
+    ws, source = Workspace("s", "g", "default"), write_tree(tmp_path / "source", {"train.py": TRAIN})
+    config = RunConfiguration()
+    config.environment.python.user_managed_dependencies = True
+    run = Experiment(ws, "mine").submit(ScriptRunConfig(source, "train.py", run_config=config))
+    run.wait_for_completion()
+    assert f"python {sys.executable} " in output(run)
+
+
+def test_a_saved_configuration_is_submitted_by_the_program(shared, client, tmp_path):
+    source = write_tree(tmp_path / "source", {"train.py": TRAIN})
+    config = RunConfiguration(script="train.py", arguments=["--n", 3])
+    config.environment.python.user_managed_dependencies = True
+    config.environment.python.interpreter_path = sys.executable
+    config.save(source, "saved")
+    said = shared.ok("run", "submit-script", "-e", "saved", "-c", "saved", "--source-directory", source)
+    assert "['--n', '3']" in said

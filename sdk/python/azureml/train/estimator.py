@@ -85,7 +85,7 @@ class MMLBaseEstimator(ScriptRunConfig):
         while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("azureml."):
             level, frame = level + 1, frame.f_back
         warnings.warn(f"{type(self).__name__} is deprecated since version 1.19.0: use ScriptRunConfig with an Environment", DeprecationWarning,
-                      stacklevel=level - 1)
+                      stacklevel=level)
 
     def _distribute(self, training: Any, node_count: int) -> None:
         configuration = self.run_config
