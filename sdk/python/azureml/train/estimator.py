@@ -6,7 +6,7 @@ import os
 from typing import Any, Mapping, Sequence
 
 from azureml.core.conda_dependencies import CondaDependencies
-from azureml.core.environment import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, Environment, _check_size, _requirements
+from azureml.core.environment import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, Environment, check_size, requirements
 from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration, RunConfiguration, TensorflowConfiguration
 from azureml.core.script_run_config import ScriptRunConfig
 from azureml.exceptions import UserErrorException
@@ -45,7 +45,7 @@ class MMLBaseEstimator(ScriptRunConfig):
         if environment_variables:
             configuration.environment_variables = dict(environment_variables)
         if shm_size is not None:
-            configuration.environment.docker.shm_size = _check_size(str(shm_size), "shm_size")
+            configuration.environment.docker.shm_size = check_size(str(shm_size), "shm_size")
         if vm_size is not None or vm_priority is not None:
             configuration.amlcompute.vm_size, configuration.amlcompute.vm_priority = vm_size, vm_priority
             if compute_target is None:
@@ -120,7 +120,7 @@ class MMLBaseEstimator(ScriptRunConfig):
         if conda_file is not None:
             environment.python.conda_dependencies = CondaDependencies(_beside(conda_file, folder))
         elif pip_file is not None:
-            environment.python.conda_dependencies.set_pip_requirements(_requirements(_beside(pip_file, folder)))
+            environment.python.conda_dependencies.set_pip_requirements(requirements(_beside(pip_file, folder)))
         packages = environment.python.conda_dependencies
         if not user_managed and conda_file is None:
             for package in self._framework_packages:
