@@ -131,6 +131,12 @@ def test_names_that_are_only_there_to_be_imported(call, sentence):
     assert caught.value.message == sentence
 
 
+def test_modules_are_there_without_an_import_of_their_own():
+    program = "import azureml.core\nprint(azureml.core.runconfig.DEFAULT_CPU_IMAGE, azureml.core.compute.AmlCompute, hasattr(azureml.core, 'nothing'))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": SDK}, stdout=subprocess.PIPE, text=True)
+    assert done.stdout.startswith("mcr.microsoft.com/") and done.stdout.strip().endswith("False")
+
+
 def test_telemetry():
     from azureml.telemetry import set_diagnostics_collection
 

@@ -95,6 +95,9 @@ def test_print():
     shown = str(full())
     assert "geheim" not in shown and '"password": "***"' in shown
     assert json.loads(shown)["environment"]["python"]["condaDependencies"]["dependencies"][1] == "scikit-learn"
+    wrong = RunConfiguration()
+    wrong.node_count, wrong.history = "two", None
+    assert json.loads(str(wrong))["nodeCount"] == "two"  # what is wrong can be looked at, too
 
 
 @pytest.mark.parametrize("separate", [False, True])
@@ -121,7 +124,7 @@ def test_the_program_reads_what_is_saved(tmp_path, separate):
     assert seen["containerInstance"] == {"region": "eastus", "cpuCores": 1, "memoryGb": 3.5}
     assert seen["dataReferences"] == {"d": {"dataStoreName": "workspaceblobstore", "mode": "Download", "pathOnDataStore": "a/b",
                                             "pathOnCompute": "in", "overwrite": True}}
-    assert RunConfiguration.load(tmp_path, "cfg") == config
+    assert RunConfiguration.load(tmp_path, "cfg")._write() == config._write()
 
 
 def test_defaults_are_the_same_for_the_program(tmp_path):
@@ -130,7 +133,7 @@ def test_defaults_are_the_same_for_the_program(tmp_path):
     seen = resolved(tmp_path, "cfg")
     assert seen["environment"]["docker"]["enabled"] is False
     assert seen["environment"]["python"]["condaDependencies"]["dependencies"] == [PYTHON, {"pip": ["azureml-defaults"]}]
-    assert RunConfiguration.load(str(tmp_path), "cfg") == config
+    assert RunConfiguration.load(str(tmp_path), "cfg")._write() == config._write()
     config.command, config.script = "echo $HOME && ls", None
     config.save(tmp_path, "other")
     assert resolved(tmp_path, "other")["command"] == ["sh", "-c", "echo $HOME && ls"]
@@ -266,6 +269,29 @@ def test_arguments_that_stand_for_data():
     config = RunConfiguration(script="a.py")
     config.data["in"] = Input()
     assert list(config._submission()["data"]) == ["in"]
+
+
+def test_saving_what_stands_for_data(tmp_path):
+    class Reference:
+        data_reference_name = "r"
+        _ferry_argument = None
+
+        def to_config(self):
+            return DataReferenceConfiguration("mine", "download", "a")
+
+        def __str__(self):
+            return "$AZUREML_DATAREFERENCE_r"
+
+    input_ = SimpleNamespace(name="in", mode="download", path_on_compute=None, dataset=SimpleNamespace(id="an-id"), _ferry_argument=None)
+    config = RunConfiguration(script="a.py", arguments=["--r", Reference()])
+    config.data["in"] = input_
+    config.save(tmp_path, "cfg")
+    seen = resolved(tmp_path, "cfg")
+    assert seen["arguments"] == ["--r", "$AZUREML_DATAREFERENCE_r"] and seen["dataReferences"]["r"]["dataStoreName"] == "mine"
+    assert (seen["data"]["in"]["dataLocation"]["dataset"]["id"], seen["data"]["in"]["mechanism"]) == ("an-id", "Download")
+    input_.dataset.id = None
+    with pytest.raises(UserErrorException, match="data.in: only a dataset that is registered can be written to a file; register it first"):
+        config.save(tmp_path, "cfg")
 
 
 def test_data_sections_of_files(tmp_path):

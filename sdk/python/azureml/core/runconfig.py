@@ -199,7 +199,7 @@ class RunConfiguration(Section):
 
     def _content(self) -> dict[str, Any]:
         """What goes into a file: everything but what says nothing."""
-        content = self._write()
+        content = self._with_data_as_sections()._write()
         if not content["command"]:
             del content["command"]
         for key in ("jobName", "prepareEnvironment", "instanceTypes", "credentialPassthrough", "identity", "exposedPorts", "priority",
@@ -232,6 +232,24 @@ class RunConfiguration(Section):
                 docker["baseImage"] = None
         del docker["platform"]
         return content
+
+    def _with_data_as_sections(self) -> RunConfiguration:
+        """The same with sections in place of the objects that stand for data, also of those in arguments and command."""
+        import copy
+
+        other = copy.copy(self)
+        other.data_references, other.data = dict(_mapping(self.data_references, "data_references")), dict(_mapping(self.data, "data"))
+        words = [*(self.arguments or ()), *(() if isinstance(self.command, str) else self.command or ())]
+        for one in [*other.data_references.values(), *other.data.values(), *words]:
+            if not hasattr(one, "_ferry_argument"):
+                continue
+            if hasattr(one, "to_config"):
+                other.data_references[one.data_reference_name] = one.to_config()
+            elif hasattr(one, "dataset"):
+                other.data[one.name] = _data_section(one)
+            else:
+                raise UserErrorException(f"{one!r} cannot be written to a file; add it after the configuration was loaded")
+        return other
 
     def _named(self, content: Mapping[str, Any]) -> None:
         """An environment of nothing but name and version is a registered one."""
@@ -427,6 +445,14 @@ def _bare(environment: Environment) -> Environment:
     bare = Environment(environment.name)
     bare.version = environment.version
     return bare
+
+
+def _data_section(one: Any) -> Data:
+    """A dataset as an input, in the form of files: by the dataset's id."""
+    if getattr(one.dataset, "id", None) is None:
+        raise UserErrorException(f"data.{one.name}: only a dataset that is registered can be written to a file; register it first")
+    return Data(DataLocation(Dataset(dataset_id=one.dataset.id)), mechanism=one.mode, environment_variable_name=one.name,
+                path_on_compute=one.path_on_compute, overwrite=bool(one.path_on_compute))
 
 
 def _is_own_server(workspace: Any) -> bool:
