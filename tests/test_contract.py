@@ -268,6 +268,13 @@ def test_answers(server, tmp_path):
     ask("POST", "/api/v1/runs/i2/fail", {"message": "no data", "code": "NoData"}, template=one + "/fail")
     assert ask("GET", "/api/v1/runs/i2", template=one)[1]["end"]["code"] == "NoData"
 
+    upload = {"digest": digest, "size": len(content)}
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", upload, template=path)[0] == 201
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", upload, template=path)[0] == 200
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", {"digest": model["digest"]}, template=path)[0] == 409
+    assert ask("GET", "/api/v1/runs/i1/artifacts/outputs/late.txt", template=path)[1] == content
+    assert ask("GET", "/api/v1/runs/r1/definition", template=one + "/definition")[1]["script"] == "train.py"
+
     # Environments: what is registered, what is built, and runs that need one.
     env = "/api/v1/environments/{name}"
     definition = {"python": {"condaDependencies": {"channels": ["conda-forge"], "dependencies": ["python=3.11", {"pip": ["six"]}]}}}
@@ -294,6 +301,7 @@ def test_answers(server, tmp_path):
     ask("POST", "/api/v1/runs", {"id": "r3", "experiment": "contract", "command": ["true"], "watch": ["logs"], "auto_prepare": True,
                                  "environment_definition": {"python": {"userManagedDependencies": True}}})
     assert ask("GET", "/api/v1/runs/r3", template=one)[1]["environment"]["name"] == "Experiment contract Environment"
+    assert ask("GET", "/api/v1/runs/r3/definition", template=one + "/definition")[1]["environment"]["version"] == "1"
     assert ask("GET", "/api/v1/runs/r2/lock", template=one + "/lock")[0] == 404
 
     ask("GET", "/api/v1/workspaces")

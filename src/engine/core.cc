@@ -196,6 +196,15 @@ Result<std::optional<Json>> Core::Document(const std::string& table, const std::
   return std::optional<Json>(std::move(json));
 }
 
+Result<bool> Core::HasPrefix(const std::string& table, const std::string& prefix) const {
+  auto staged = staged_puts_.lower_bound({table, prefix});
+  if (staged != staged_puts_.end() && staged->first.first == table && staged->first.second.starts_with(prefix)) return true;
+  TRY(store::Page page, store_.Find({table, {{{"", "key"}, store::Op::kPrefix, {prefix}}}, {{"", "key"}, false}, {}, 1000}));
+  for (const store::Document& document : page.documents)
+    if (!staged_erased_.count({table, document.key})) return true;
+  return false;
+}
+
 void Core::Touch(const Run& run, bool everything) { touched_[run.id] |= everything; }
 
 void Core::Step(Run& run, const model::AttemptInput& input, Time now) {

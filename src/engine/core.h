@@ -58,6 +58,12 @@ struct Update {
   std::optional<bool> archived;
   std::optional<std::string> snapshot = {};  // of an interactive run that has none
 };
+// A file that a client gives a run, whatever its status; the content is there. The same content again is the same file; another needs `overwrite`, else it
+// is kConflict "artifact.exists".
+struct AddArtifact {
+  Artifact artifact;
+  bool overwrite = false;
+};
 struct AgentHello {
   model::Hello hello;
 };
@@ -132,9 +138,9 @@ struct DropArchives {
 };
 struct Tick {};
 
-using Input =
-    std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget,
-                 BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
+using Input = std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace,
+                           CreateExperiment, CreateTarget, BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment,
+                           DeleteEnvironment, NoteBuild, DropArchives, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -232,6 +238,7 @@ class Core {
   Result<Json> On(const Complete& input, Time now);
   Result<Json> On(const Fail& input, Time now);
   Result<Json> On(const Update& input, Time now);
+  Result<Json> On(const AddArtifact& input, Time now);
   Result<Json> On(const AgentHello& input, Time now);
   Result<Json> On(const AgentReport& input, Time now);
   Result<Json> On(const MetricsChanged& input, Time now);
@@ -263,6 +270,8 @@ class Core {
   void Touch(const model::Run& run, bool everything);
   std::optional<std::string> Staged(const std::string& table, const std::string& key) const;
   Result<std::optional<Json>> Document(const std::string& table, const std::string& key) const;
+  // Whether the table has a key that begins so.
+  Result<bool> HasPrefix(const std::string& table, const std::string& prefix) const;
   void Stage(store::Put put);
   void StageErase(const std::string& table, const std::string& key);
   void WantFor(const model::Run& run, std::vector<Effect>& out) const;

@@ -169,6 +169,35 @@ Result<Json> Core::On(const Update& input, Time now) {
   return model::RunView(changed);
 }
 
+Result<Json> Core::On(const AddArtifact& input, Time now) {
+  Artifact artifact = input.artifact;
+  std::optional<Run> loaded;
+  TRY([[maybe_unused]] Run * run, Find(artifact.run, loaded));
+  std::string key = StrCat(artifact.run, "/", artifact.path);
+  TRY(auto there, Document("artifact", key));
+  if (there) {
+    TRY(Artifact before, ArtifactFromJson(*there));
+    if (before.digest == artifact.digest) return there->Set("created", false);
+    if (!input.overwrite)
+      return MakeError(Code::kConflict, "artifact.exists",
+                       StrCat("run '", artifact.run, "' has a file '", artifact.path, "' with another content already; give overwrite to replace it"), "path");
+  }
+  // A path is a file or a folder, or nobody could download both.
+  auto clash = [&](std::string_view path, const char* is) {
+    return MakeError(Code::kConflict, "artifact.exists", StrCat("'", path, "' is a ", is, " of run '", artifact.run, "' already"), "path");
+  };
+  for (size_t slash = artifact.path.find('/'); slash != std::string::npos; slash = artifact.path.find('/', slash + 1)) {
+    std::string folder = artifact.path.substr(0, slash);
+    TRY(auto file, Document("artifact", StrCat(artifact.run, "/", folder)));
+    if (file) return clash(folder, "file");
+  }
+  TRY(bool folder, HasPrefix("artifact", StrCat(key, "/")));
+  if (folder) return clash(artifact.path, "folder");
+  artifact.time = now;
+  Stage(PutArtifact(artifact));
+  return ToJson(artifact).Set("created", true);
+}
+
 // A request of an agent that was overtaken by a later one says nothing that still holds.
 Result<void> Core::CheckSequence(NodeState& node, int64_t session, int64_t sequence) {
   if (session < node.session || (session == node.session && sequence <= node.sequence))

@@ -285,6 +285,38 @@ Json RunView(const Run& run) {
   return json;
 }
 
+Json DefinitionView(const Run& run) {
+  const RunSpec& spec = run.spec;
+  auto text = [](const std::string& value) { return value.empty() ? Json() : Json(value); };
+  Json environment;
+  if (spec.needs)
+    environment =
+        Json::MakeObject({{"name", spec.needs->name}, {"version", spec.needs->version}, {"key", spec.environment_key}, {"definition", ToJson(*spec.needs)}});
+  return Json::MakeObject({{"id", run.id},
+                           {"type", run.type},
+                           {"interactive", spec.interactive},
+                           {"target", run.target},
+                           {"script", text(spec.script)},
+                           {"arguments", spec.arguments},
+                           {"command", spec.command},
+                           {"snapshot", text(spec.snapshot)},
+                           {"source", text(spec.source)},
+                           {"interpreter", text(spec.interpreter)},
+                           {"environment_variables", spec.environment},
+                           {"environment", std::move(environment)},
+                           {"max_duration_seconds", spec.max_duration_seconds},
+                           {"max_attempts", spec.max_attempts},
+                           {"priority", run.priority},
+                           {"gpus", spec.gpus},
+                           {"watch", spec.watch},
+                           {"collect_outputs", spec.collect_outputs},
+                           {"keep_snapshot", spec.keep_snapshot},
+                           {"auto_prepare", spec.auto_prepare},
+                           {"run_configuration", text(spec.run_configuration)},
+                           {"data", Json::MakeObject()},
+                           {"outputs", Json::MakeObject()}});
+}
+
 std::map<std::string, std::string> ParametersOf(const RunSpec& spec) {
   std::map<std::string, std::string> out;
   const auto& args = spec.script.empty() ? spec.command : spec.arguments;

@@ -101,6 +101,9 @@ Result<RunSpec> SpecFromJson(const Json& json);
 // What clients see: the stored form's facts with status, stages, times and texts derived. The environment by name, version and key, without its definition.
 Json RunView(const Run& run);
 
+// All that was asked for, every field with its value, given or not: what a client needs to ask for the same again. Without a registry's password.
+Json DefinitionView(const Run& run);
+
 // `--name value` and `--name=value` of the arguments, as searchable parameters.
 std::map<std::string, std::string> ParametersOf(const RunSpec& spec);
 

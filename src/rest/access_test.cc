@@ -46,6 +46,8 @@ const std::map<std::string, std::string> kExpected = {
     {"POST /api/v1/runs/{id}/metrics", "cosw"},
     {"GET /api/v1/runs/{id}/artifacts", "rcosw"},
     {"GET /api/v1/runs/{id}/artifacts/{path...}", "rcosw"},
+    {"PUT /api/v1/runs/{id}/artifacts/{path...}", "cosw"},
+    {"GET /api/v1/runs/{id}/definition", "rcosw"},
     {"POST /api/v1/blobs/missing", "cosw"},
     {"POST /api/v1/blobs/pack", "cosw"},
     {"POST /api/v1/blobs/fetch", "rcosw"},

@@ -31,11 +31,13 @@ FERRY_HANDLER(RevokeToken);
 FERRY_HANDLER(SubmitRun);
 FERRY_HANDLER(ListRuns);
 FERRY_HANDLER(ShowRun);
+FERRY_HANDLER(ShowDefinition);
 FERRY_HANDLER(ExplainRun);
 FERRY_HANDLER(RerunRun);
 FERRY_HANDLER(ShowLock);
 // run_changes.cc
 FERRY_HANDLER(UpdateRun);
+FERRY_HANDLER(AddArtifact);
 FERRY_HANDLER(CancelRun);
 FERRY_HANDLER(EvictRun);
 FERRY_HANDLER(CompleteRun);
@@ -83,6 +85,9 @@ Result<std::vector<std::string>> Texts(const Json& body, std::string_view key);
 
 // The blob of a snapshot is here. kInvalid "run.snapshot" or kNotFound "snapshot.not_found".
 Result<void> CheckSnapshot(const Parts& parts, const std::string& id);
+
+// An artifact as it is kept, for clients.
+Json ArtifactView(Json artifact);
 
 // A registered or curated environment, and for a name that stands for another the name asked for and what it really contains.
 struct FoundEnvironment {

@@ -1,5 +1,7 @@
-// What is done to a run that is there: updates and its end.
+// What is done to a run that is there: updates, files, and its end.
 #include "base/text.h"
+#include "base/utf8.h"
+#include "engine/tables.h"
 #include "rest/handlers.h"
 
 namespace ferry::rest {
@@ -43,6 +45,42 @@ void CancelRun(const Parts& parts, Call call, http::Responder responder) {
 
 void EvictRun(const Parts& parts, Call call, http::Responder responder) {
   parts.engine.Do(engine::Evict{call.params["id"]}, [responder](Result<Json> result) { Answer(responder, result); });
+}
+
+void AddArtifact(const Parts& parts, Call call, http::Responder responder) {
+  auto build = [&]() -> Result<engine::AddArtifact> {
+    TRY(Json body, BodyObject(call));
+    for (const auto& [key, value] : body.as_object())
+      if (!(key == "digest" && value.is_string()) && !(key == "size" && value.is_int()) && !(key == "overwrite" && value.is_bool()))
+        return MakeError(
+            Code::kInvalid, "field.unknown",
+            StrCat("'", key.substr(0, 80), "' is no part of an artifact; expected digest (a text), size (a whole number) or overwrite (a boolean)"),
+            key.substr(0, 80));
+    engine::AddArtifact add;
+    TRY(add.artifact, engine::ArtifactFromJson(body));
+    add.artifact.run = call.params["id"];
+    add.artifact.path = call.params["path"];
+    add.overwrite = body.GetBool("overwrite");
+    if (!logs::IsSafePath(add.artifact.path) || !IsUtf8(add.artifact.path))
+      return MakeError(Code::kInvalid, "artifact.path",
+                       StrCat("'", ToUtf8(add.artifact.path.substr(0, 200)), "' is no path of an artifact: expected a relative one without '.' and '..'"),
+                       "path");
+    auto reader = parts.blobs.Open(add.artifact.digest);
+    if (!reader.ok() && reader.error().code != Code::kNotFound) return reader.error();
+    if (!reader.ok()) return MakeError(Code::kConflict, "artifact.no_blob", StrCat("the content of '", add.artifact.path, "' was not uploaded"), "digest");
+    if (body.Find("size") && add.artifact.size != (*reader)->size())
+      return MakeError(Code::kInvalid, "artifact.size", StrCat("size is ", add.artifact.size, "; the content has ", (*reader)->size(), " bytes"), "size");
+    add.artifact.size = (*reader)->size();
+    return add;
+  };
+  auto add = build();
+  if (!add.ok()) return Answer(responder, add.error());
+  parts.engine.Do(std::move(*add), [responder](Result<Json> result) {
+    if (!result.ok()) return Answer(responder, result);
+    bool created = result->GetBool("created");
+    result->Erase("created");
+    Answer(responder, ArtifactView(std::move(*result)), created ? 201 : 200);
+  });
 }
 
 void CompleteRun(const Parts& parts, Call call, http::Responder responder) {

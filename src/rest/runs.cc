@@ -410,6 +410,12 @@ void ShowRun(const Parts& parts, Call call, http::Responder responder) {
   Answer(responder, view);
 }
 
+void ShowDefinition(const Parts& parts, Call call, http::Responder responder) {
+  auto run = LoadRun(parts, call.params["id"]);
+  if (!run.ok()) return Answer(responder, run.error());
+  Answer(responder, model::DefinitionView(*run));
+}
+
 void ExplainRun(const Parts& parts, Call call, http::Responder responder) {
   auto run = LoadRun(parts, call.params["id"]);
   if (!run.ok()) return Answer(responder, run.error());

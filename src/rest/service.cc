@@ -38,6 +38,8 @@ const std::vector<Route>& Routes() {
       {"POST", "/api/v1/runs/{id}/metrics", Need::kContributor, RunToken::kWorkspace, kReport, AddMetrics},
       {"GET", "/api/v1/runs/{id}/artifacts", Need::kReader, RunToken::kWorkspace, 0, ListArtifacts},
       {"GET", "/api/v1/runs/{id}/artifacts/{path...}", Need::kReader, RunToken::kWorkspace, 0, ReadArtifact},
+      {"PUT", "/api/v1/runs/{id}/artifacts/{path...}", Need::kContributor, RunToken::kWorkspace, kSmall, AddArtifact},
+      {"GET", "/api/v1/runs/{id}/definition", Need::kReader, RunToken::kWorkspace, 0, ShowDefinition},
 
       {"POST", "/api/v1/blobs/missing", Need::kContributor, RunToken::kWorkspace, kReport, MissingBlobs},
       {"POST", "/api/v1/blobs/pack", Need::kContributor, RunToken::kWorkspace, 0, nullptr, PackBlobs},

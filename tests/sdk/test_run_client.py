@@ -12,7 +12,7 @@ import pytest
 
 from azureml.core import Experiment, Run, ScriptRunConfig, Workspace
 from azureml.core.run import _OfflineRun
-from azureml.exceptions import ActivityFailedException, AzureMLException, ServiceException, UserErrorException
+from azureml.exceptions import ActivityFailedException, AzureMLException, ExperimentExecutionException, ModelPathNotFoundException, ServiceException, UserErrorException
 from ferry import follow, recorder, snapshot
 from ferry_fixture import read_tree, wait_until, write_tree
 from stand_in import StandIn
@@ -133,6 +133,21 @@ def test_fail_from_outside(experiment, source):
     assert details["status"] == "Failed" and "not good enough" in details["error"]["error"]["message"]
 
 
+def test_a_key_press_ends_the_waiting_alone(experiment, source, monkeypatch):
+    run = submit(experiment, source, "wait.py")
+
+    def press(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run._client, "events", press)
+        for show in (False, True):
+            with pytest.raises(ExperimentExecutionException, match="the run goes on"):
+                run.wait_for_completion(show_output=show)
+    assert run.get_status() not in ("Canceled", "Failed")
+    run.cancel()
+
+
 def test_the_printer_prints_no_byte_twice():
     out = []
     printer = follow.Printer(out.append)
@@ -235,6 +250,20 @@ def test_snapshots(done, source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert zipfile.ZipFile(done.restore_snapshot(taken)).namelist() == ["x.py"]
     assert done.take_snapshot(os.path.join(other, "x.py")) == taken
+
+
+def test_register_a_model(done, tmp_path):
+    model = done.register_model("sdk-model", "./outputs/deep/model.txt", tags={"a": 1}, properties={"p": "q"}, model_framework="Custom",
+                                model_framework_version="1.0", description="of a test")
+    assert (model.name, model.version, model.id, model.run_id, model.tags) == ("sdk-model", 1, "sdk-model:1", done.id, {"a": "1"})
+    folder = done.register_model(model_name="sdk-model", model_path="outputs/deep")
+    assert folder.version == 2
+    folder.download(target_dir=str(tmp_path / "model"))
+    assert read_tree(tmp_path / "model") == {os.path.join("deep", "model.txt"): b"the model"}
+    with pytest.raises(ModelPathNotFoundException, match="outputs/deep/model.txt"):
+        done.register_model("sdk-model", "outputs/none")
+    with pytest.raises(UserErrorException, match="model_path"):
+        done.register_model("sdk-model", "../x")
 
 
 # Tags, properties, names
@@ -399,22 +428,28 @@ with run.child_run("child") as child:
     child.log("m", 2)
 assert child.get_metrics() == {"m": 2}, child.get_metrics()
 assert [one.id for one in run.get_children()] == [child.id]
-assert run.parent is None and run.get_details()["runId"] == run.id
+assert run.parent is None and child.parent == run and run.get_details()["runId"] == run.id
 assert run.id in [one.id for one in run.experiment.get_runs()]
 assert run.get_secret("none") is None
 child.upload_file("a.txt", __file__)
+open("outputs.txt", "w").write("the model of the script")
+model = run.register_model("sdk-inside", "outputs.txt")
+assert (model.name, model.run_id) == ("sdk-inside", run.id)
+config = ScriptRunConfig(os.path.dirname(os.path.abspath(__file__)), "small.py")
+config.run_config.environment.python.user_managed_dependencies = True
+assert run.submit_child(config).wait_for_completion()["status"] == "Completed"
 print("all is well")
 """
 
 
 def test_the_script_reaches_its_workspace(experiment, source):
-    write_tree(source, {"inside.py": INSIDE})
+    write_tree(source, {"inside.py": INSIDE, "small.py": "print('small')"})
     run = submit(experiment, source, "inside.py")
     details = run.wait_for_completion(raise_on_error=False)
     assert details["status"] == "Completed", run.get_details_with_logs()["logFiles"]
     assert "all is well" in run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
-    (child,) = run.get_children()
-    assert child.get_file_names() == ["a.txt"]
+    script, child = run.get_children()
+    assert child.get_file_names() == ["a.txt"] and script.type == "azureml.scriptrun"
 
 
 def test_offline(capsys):

@@ -36,9 +36,9 @@ run.log_list("list", [7, 8])
 # As much of TensorBoard as is needed to be started and ended: it says where it serves, or why not.
 PROGRAM = """#!/bin/sh
 [ "$4" = 1 ] && { echo "TensorBoard could not bind to port 1"; exit 1; }
+echo "$2" > "$0.logdir"
 echo "a warning first" >&2
 echo "TensorBoard 2.0.0 at http://localhost:$4/ (Press CTRL+C to quit)" >&2
-echo "$2" > "$0.logdir"
 exec sleep 600
 """
 
@@ -135,7 +135,7 @@ def test_the_program_is_started_over_the_logs(done, tmp_path, program):
     shown.stop()
     temporary = Tensorboard(done, port=7008)
     temporary.start()
-    folder = wait_until("it has said which folder", lambda: program.with_name("tensorboard.logdir").read_text().strip())
+    folder = program.with_name("tensorboard.logdir").read_text().strip()
     assert os.path.isdir(folder)
     temporary.stop()
     assert not os.path.exists(folder)

@@ -56,6 +56,13 @@ def upload(client: Any, run_id: str, name: str, source: Any) -> None:
     declare(client, run_id, name, digest, size)
 
 
+def upload_many(client: Any, run_id: str, pairs: list[tuple[str, Any]]) -> None:
+    """Keeps several files, given as (name, path). All of them are there before anything is sent."""
+    contents = client.put_blobs([check_file(path, "paths") for _, path in pairs])
+    for (name, _), (digest, size) in zip(pairs, contents):
+        declare(client, run_id, name, digest, size)
+
+
 def declare(client: Any, run_id: str, name: str, digest: str, size: int) -> None:
     """Makes a content that is at the server an artifact of the run."""
     from ferry.client import Conflict, quote_path
