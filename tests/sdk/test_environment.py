@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ from azureml.core.container_registry import ContainerRegistry
 from azureml.core.environment import DEFAULT_CPU_IMAGE, DockerBuildContext, Environment, SparkPackage
 from azureml.core.runconfig import RunConfiguration
 from azureml.exceptions import ActivityFailedException, ScenarioNotSupportedException, ServiceException, UserErrorException
+from conftest import ROOT
 from ferry_fixture import wait_until
 
 VERSION = "%d.%d" % sys.version_info[:2]
@@ -319,3 +322,16 @@ def test_private_wheels_come_later(workspace, tmp_path):
     with pytest.raises(ScenarioNotSupportedException) as caught:
         Environment.add_private_pip_wheel(workspace, tmp_path / "a.whl", exist_ok=True)
     assert caught.value.message.startswith("Keeping private wheels (Environment.add_private_pip_wheel) is not part of this version of Ferry yet.")
+
+
+def test_the_page_runs(client, tmp_path, monkeypatch, capsys):
+    """The code of docs/how-to/python-environments.md."""
+    with open(os.path.join(ROOT, "docs", "how-to", "python-environments.md")) as file:
+        blocks = re.findall(r"^```python\n(.*?)^```", file.read(), re.S | re.M)
+    assert len(blocks) == 2
+    shutil.copytree(os.path.join(ROOT, "examples"), tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks:
+        exec(compile(block, "python-environments.md", "exec"), names)
+    assert "small 1" in capsys.readouterr().out and os.path.isfile(".azureml/small.runconfig")
