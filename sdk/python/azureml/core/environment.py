@@ -44,6 +44,16 @@ class Environment(Section):
     It is a value of this process until :meth:`register` keeps it. A run keeps what it was given.
     """
 
+    name: str | None
+    version: str | None
+    python: PythonSection
+    environment_variables: dict[str, Any]
+    docker: DockerSection
+    spark: SparkSection
+    databricks: DatabricksSection
+    r: Any
+    inferencing_stack_version: str | None
+
     _fields = (Field("name", "name", Text()), Field("version", "version", Text()), Field("python", "python", Part(PythonSection)),
                Field("environment_variables", "environmentVariables", TextMap(), {}), Field("docker", "docker", Part(DockerSection)),
                Field("spark", "spark", Part(SparkSection)), Field("databricks", "databricks", Part(DatabricksSection)),
