@@ -94,6 +94,14 @@ class DockerBuildContext(Section):
         return DockerBuildContext("snapshot", snapshot.scan(folder).upload(workspace._client), dockerfile_path)
 
 
+class DockerPreparation(Section):
+    """A command that prepares an image, of old files."""
+
+    command_line: str | None
+
+    _fields = (Field("command_line", "commandLine", Text()),)
+
+
 class DockerSection(Section):
     """The image that a script runs in. ``base_image``, ``base_dockerfile`` (a Dockerfile's text or path) and ``build_context`` exclude
     each other. ``enabled`` decides whether an image is used at all; the newer place for it is DockerConfiguration."""
@@ -108,19 +116,18 @@ class DockerSection(Section):
     gpu_support: bool
     arguments: list[str]
     shm_size: str
-    preparation: Any
+    preparation: DockerPreparation
 
     _fields = (Field("enabled", "enabled", Flag(), False), Field("base_image", "baseImage", Text()),
-               Field("base_dockerfile", "baseDockerfile", Text()), Field("build_context", "buildContext", Part(DockerBuildContext)),
+               Field("base_dockerfile", "baseDockerfile", Text()), Field("build_context", "buildContext", Part(DockerBuildContext), optional=True),
                Field("base_image_registry", "baseImageRegistry", Part(ContainerRegistry)),
                Field("platform", "platform", Part(DockerImagePlatform)), Field("shared_volumes", "sharedVolumes", Flag(), True),
                Field("gpu_support", "gpuSupport", Flag(), False), Field("arguments", "arguments", Texts(), []),
-               Field("shm_size", "shmSize", Text(), "2g"), Field("preparation", "preparation", Anything()))
+               Field("shm_size", "shmSize", Text(), "2g"), Field("preparation", "preparation", Part(DockerPreparation)))
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         self.base_image = DEFAULT_CPU_IMAGE
-        self.build_context = None
         for name, value in kwargs.items():
             setattr(self, name, value)
 

@@ -7,7 +7,7 @@ from typing import Any, Mapping
 from azureml.core._environment_sections import DEFAULT_CPU_IMAGE, check_size
 from azureml.exceptions import UserErrorException
 from ferry.not_yet import not_yet
-from ferry.section import Anything, Field, Flag, Number, Part, Section, Text, TextMap, Texts, Whole, Word
+from ferry.section import Anything, Field, Flag, Members, Number, Part, Section, Text, TextMap, Texts, Whole, Word, members
 
 
 class HistoryConfiguration(Section):
@@ -278,7 +278,7 @@ class DataLocation(Section):
     dataset: Dataset | None
     data_path: DataPath | None
 
-    _fields = (Field("dataset", "dataset", Part(Dataset)), Field("data_path", "datapath", Part(DataPath)))
+    _fields = (Field("dataset", "dataset", Part(Dataset), optional=True), Field("data_path", "datapath", Part(DataPath), optional=True))
 
     def __init__(self, dataset: Dataset | None = None, data_path: DataPath | None = None) -> None:
         super().__init__()
@@ -295,7 +295,7 @@ class Data(Section):
     path_on_compute: str | None
     overwrite: bool
 
-    _fields = (Field("data_location", "dataLocation", Part(DataLocation)),
+    _fields = (Field("data_location", "dataLocation", Part(DataLocation), optional=True),
                Field("create_output_directories", "createOutputDirectories", Flag(), False),
                Field("mechanism", "mechanism", Word("Mount", "Download", "Upload", "Direct"), "Mount"),
                Field("environment_variable_name", "environmentVariableName", Text()), Field("path_on_compute", "pathOnCompute", Text()),
@@ -330,35 +330,37 @@ class Data(Section):
 class OutputData(Section):
     """Data that a run leaves on a datastore."""
 
-    output_location: Any
+    output_location: dict[str, Any] | None
     mechanism: str
-    additional_options: Any
+    additional_options: dict[str, Any] | None
     environment_variable_name: str | None
 
-    _fields = (Field("output_location", "outputLocation", Anything()), Field("mechanism", "mechanism", Word("Upload", "Mount", "Hdfs"), "Upload"),
-               Field("additional_options", "additionalOptions", Anything()), Field("environment_variable_name", "environmentVariableName", Text()))
+    _fields = (Field("output_location", "outputLocation", Members()), Field("mechanism", "mechanism", Word("Upload", "Mount", "Hdfs"), "Upload"),
+               Field("additional_options", "additionalOptions", Members()), Field("environment_variable_name", "environmentVariableName", Text()))
 
     def _submit(self, name: str, submission: dict[str, Any]) -> None:
-        written = self._write(f"output_data.{name}")
-        location = written["outputLocation"] or {}
-        place = location.get("datapath") or location.get("dataPath") or {}
-        if not place.get("datastoreName"):
-            raise UserErrorException(f"output_data.{name}.output_location: expected a datapath with a datastoreName, found nothing")
+        path = f"output_data.{name}"
+        written = self._write(path)
         if written["mechanism"] == "Hdfs":
             raise not_yet("Output to HDFS (output_data)")
+        location = written["outputLocation"] or {}
+        place = members(location.get("datapath") or location.get("dataPath"), f"{path}.output_location.datapath")
+        if not place.get("datastoreName"):
+            raise UserErrorException(f"{path}.output_location: expected a datapath with a datastoreName, found nothing")
         options = written["additionalOptions"] or {}
-        one: dict[str, Any] = {"datastore": place["datastoreName"], "path": place.get("relativePath") or "", "mode": written["mechanism"].lower()}
+        upload = members(options.get("uploadOptions"), f"{path}.additional_options.uploadOptions")
+        register = members(options.get("registrationOptions"), f"{path}.additional_options.registrationOptions")
+        one: dict[str, Any] = {"datastore": str(place["datastoreName"]), "path": str(place.get("relativePath") or ""), "mode": written["mechanism"].lower()}
         if options.get("pathOnCompute"):
-            one["path_on_compute"] = options["pathOnCompute"]
-        upload = options.get("uploadOptions") or {}
-        if upload.get("overwrite"):
+            one["path_on_compute"] = str(options["pathOnCompute"])
+        if Flag().read(upload.get("overwrite") or False, f"{path}.additional_options.uploadOptions.overwrite"):
             one["overwrite"] = True
-        globs = (upload.get("sourceGlobs") or {}).get("globPatterns")
+        globs = members(upload.get("sourceGlobs"), f"{path}.additional_options.uploadOptions.sourceGlobs").get("globPatterns")
         if globs:
-            one["globs"] = list(globs)
-        register = (options.get("registrationOptions") or {})
+            one["globs"] = Texts().read(globs, f"{path}.additional_options.uploadOptions.sourceGlobs.globPatterns")
         if register.get("name"):
-            one["register"] = {"name": register["name"], "description": register.get("description") or "", "tags": register.get("tags") or {}}
+            one["register"] = {"name": str(register["name"]), "description": str(register.get("description") or ""),
+                               "tags": TextMap().read(register.get("tags") or {}, f"{path}.additional_options.registrationOptions.tags")}
         submission.setdefault("outputs", {})[name] = one
 
 

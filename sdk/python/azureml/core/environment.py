@@ -407,7 +407,7 @@ class Environment(Section):
         if bool(image) + bool(dockerfile) + bool(context) > 1:
             raise UserErrorException("environment.docker: base_image, base_dockerfile and build_context exclude each other; give one of them")
         registry = {key: value for key, value in docker["baseImageRegistry"].items() if value and key != "registryIdentity"}
-        if docker["preparation"] and any(docker["preparation"].values()):
+        if docker["preparation"]["commandLine"]:
             raise not_yet("Preparing an image by a command (environment.docker.preparation)")
         out: dict[str, Any] = {}
         if docker["enabled"]:

@@ -259,9 +259,11 @@ class RunConfiguration(Section):
                 del python[key]
         if python.get("condaDependenciesFile"):
             del python["condaDependencies"]
-        for key in ("baseDockerfile", "buildContext", "preparation"):
+        for key in ("baseDockerfile", "buildContext"):
             if not docker[key]:
                 del docker[key]
+        if not docker["preparation"]["commandLine"]:
+            del docker["preparation"]
         if docker.get("baseDockerfile") or docker.get("buildContext"):
             if docker["baseImage"] == DEFAULT_CPU_IMAGE:
                 docker["baseImage"] = None
