@@ -2,19 +2,22 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
+from azureml.core import Experiment, ScriptRunConfig, Workspace
 from azureml.core.compute_target import LocalTarget
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.environment import Environment
 from azureml.core.runconfig import (DEFAULT_CPU_IMAGE, DataReferenceConfiguration, DockerConfiguration, JarLibrary, MpiConfiguration,
                                     ParallelTaskConfiguration, PyTorchConfiguration, RunConfiguration, TensorflowConfiguration)
 from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
-from ferry_fixture import BINARY
+from ferry import yaml_file
+from ferry_fixture import BINARY, write_tree
 
 PYTHON = "python=%d.%d" % sys.version_info[:2]
 
@@ -94,6 +97,9 @@ def test_print():
     shown = str(full())
     assert "geheim" not in shown and '"password": "***"' in shown
     assert json.loads(shown)["environment"]["python"]["condaDependencies"]["dependencies"][1] == "scikit-learn"
+    wrong = RunConfiguration()
+    wrong.node_count, wrong.history = "two", None
+    assert json.loads(str(wrong))["nodeCount"] == "two"  # what is wrong can be looked at, too
 
 
 @pytest.mark.parametrize("separate", [False, True])
@@ -120,7 +126,7 @@ def test_the_program_reads_what_is_saved(tmp_path, separate):
     assert seen["containerInstance"] == {"region": "eastus", "cpuCores": 1, "memoryGb": 3.5}
     assert seen["dataReferences"] == {"d": {"dataStoreName": "workspaceblobstore", "mode": "Download", "pathOnDataStore": "a/b",
                                             "pathOnCompute": "in", "overwrite": True}}
-    assert RunConfiguration.load(tmp_path, "cfg") == config
+    assert RunConfiguration.load(tmp_path, "cfg")._write() == config._write()
 
 
 def test_defaults_are_the_same_for_the_program(tmp_path):
@@ -129,7 +135,7 @@ def test_defaults_are_the_same_for_the_program(tmp_path):
     seen = resolved(tmp_path, "cfg")
     assert seen["environment"]["docker"]["enabled"] is False
     assert seen["environment"]["python"]["condaDependencies"]["dependencies"] == [PYTHON, {"pip": ["azureml-defaults"]}]
-    assert RunConfiguration.load(str(tmp_path), "cfg") == config
+    assert RunConfiguration.load(str(tmp_path), "cfg")._write() == config._write()
     config.command, config.script = "echo $HOME && ls", None
     config.save(tmp_path, "other")
     assert resolved(tmp_path, "other")["command"] == ["sh", "-c", "echo $HOME && ls"]
@@ -210,6 +216,30 @@ def test_an_unknown_key_is_warned_of(tmp_path):
         RunConfiguration.load(tmp_path, "x")
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_whatever_a_file_holds(tmp_path):
+    """A configuration, or one of the SDK's own errors."""
+    full().save(tmp_path, "cfg")
+    tree = json.loads(json.dumps(yaml_file.load(tmp_path / ".azureml" / "cfg.runconfig")))
+    chance = random.Random(7)
+
+    def changed(value):
+        if chance.random() < 0.03:
+            return chance.choice([None, 3, -1, 1.5, True, "x", "", [], {}, [1, None, {"a": 1}], {"pip": "x"}, {"a": {"b": []}}, 10**400])
+        if isinstance(value, dict):
+            return {name: changed(item) for name, item in value.items()}
+        return [changed(item) for item in value] if isinstance(value, list) else value
+
+    for _ in range(300):
+        (tmp_path / "x.runconfig").write_text(json.dumps(changed(tree)))
+        try:
+            config = RunConfiguration.load(tmp_path, "x")
+            assert str(config)
+            config._submission()
+        except (UserErrorException, ScenarioNotSupportedException):
+            pass
+
+
 # Submitting
 
 
@@ -265,6 +295,29 @@ def test_arguments_that_stand_for_data():
     config = RunConfiguration(script="a.py")
     config.data["in"] = Input()
     assert list(config._submission()["data"]) == ["in"]
+
+
+def test_saving_what_stands_for_data(tmp_path):
+    class Reference:
+        data_reference_name = "r"
+        _ferry_argument = None
+
+        def to_config(self):
+            return DataReferenceConfiguration("mine", "download", "a")
+
+        def __str__(self):
+            return "$AZUREML_DATAREFERENCE_r"
+
+    input_ = SimpleNamespace(name="in", mode="download", path_on_compute=None, dataset=SimpleNamespace(id="an-id"), _ferry_argument=None)
+    config = RunConfiguration(script="a.py", arguments=["--r", Reference()])
+    config.data["in"] = input_
+    config.save(tmp_path, "cfg")
+    seen = resolved(tmp_path, "cfg")
+    assert seen["arguments"] == ["--r", "$AZUREML_DATAREFERENCE_r"] and seen["dataReferences"]["r"]["dataStoreName"] == "mine"
+    assert (seen["data"]["in"]["dataLocation"]["dataset"]["id"], seen["data"]["in"]["mechanism"]) == ("an-id", "Download")
+    input_.dataset.id = None
+    with pytest.raises(UserErrorException, match="data.in: only a dataset that is registered can be written to a file; register it first"):
+        config.save(tmp_path, "cfg")
 
 
 def test_data_sections_of_files(tmp_path):
@@ -370,3 +423,64 @@ def test_a_reserved_environment_name():
     config.environment = Environment("AzureML-Mine")
     with pytest.raises(UserErrorException, match="environment name 'AzureML-Mine' begins with a reserved word"):
         config._submission()
+
+
+# Runs
+
+
+TRAIN = """
+import os, sys
+from azureml.core import Run
+print("python", sys.executable, sys.argv[1:], os.environ.get("A"))
+Run.get_context().log("answer", 42)
+"""
+
+
+def output(run):
+    return run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
+
+
+def test_environments_in_runs(client, tmp_path):
+    """The default, a Python that is there, one of packages, and a registered one."""
+    ws, source = Workspace("s", "g", "default"), write_tree(tmp_path / "source", {"train.py": TRAIN})
+    experiment = Experiment(workspace=ws, name="environment-kinds")
+    managed = RunConfiguration()
+    managed.environment_variables = {"A": 7}
+    existing = RunConfiguration()
+    existing.environment.python.user_managed_dependencies = True
+    existing.environment.python.interpreter_path = "/usr/bin/python3"
+    packages = RunConfiguration(conda_dependencies=CondaDependencies.create(pip_packages=["six==1.16.0"]))
+    named = RunConfiguration()
+    kept = Environment("kept")
+    kept.environment_variables["A"] = "of the environment"
+    named.environment = kept.register(ws)
+    runs = {name: experiment.submit(ScriptRunConfig(source_directory=source, script="train.py", arguments=[name, 1, 0.5], run_config=config))
+            for name, config in (("managed", managed), ("existing", existing), ("packages", packages), ("named", named))}
+    for name, run in runs.items():
+        run.wait_for_completion(show_output=False)
+        assert run.get_metrics() == {"answer": 42}
+        assert f"['{name}', '1', '0.5']" in output(run)
+    assert "0.5'] 7" in output(runs["managed"]) and "0.5'] of the environment" in output(runs["named"])
+    assert "python /usr/bin/python3 " in output(runs["existing"])
+    assert client.get("/runs/" + runs["named"].id)["environment"]["name"] == "kept"
+
+
+def test_ones_own_python_on_ones_own_server(own, outside, monkeypatch, tmp_path):
+    """A user-managed environment means the Python that submits, not whatever the agent finds first."""
+    monkeypatch.setenv("FERRY_HOME", own.home)
+    ws, source = Workspace("s", "g", "default"), write_tree(tmp_path / "source", {"train.py": TRAIN})
+    config = RunConfiguration()
+    config.environment.python.user_managed_dependencies = True
+    run = Experiment(ws, "mine").submit(ScriptRunConfig(source, "train.py", run_config=config))
+    run.wait_for_completion()
+    assert f"python {sys.executable} " in output(run)
+
+
+def test_a_saved_configuration_is_submitted_by_the_program(shared, client, tmp_path):
+    source = write_tree(tmp_path / "source", {"train.py": TRAIN})
+    config = RunConfiguration(script="train.py", arguments=["--n", 3])
+    config.environment.python.user_managed_dependencies = True
+    config.environment.python.interpreter_path = sys.executable
+    config.save(source, "saved")
+    said = shared.ok("run", "submit-script", "-e", "saved", "-c", "saved", "--source-directory", source)
+    assert "['--n', '3']" in said

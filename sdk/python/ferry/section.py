@@ -118,6 +118,13 @@ class Anything(Kind):
     """Kept as it is: lists, dicts and plain values."""
 
 
+class Members(Kind):
+    """A dict of anything."""
+
+    def read(self, value: Any, path: str) -> Any:
+        return members(value, path)
+
+
 class Part(Kind):
     """A section within a section."""
 
@@ -156,7 +163,7 @@ class Parts(Kind):
 
 
 class PartMap(Kind):
-    """Sections by name. What is no section must be able to write itself (``_ferry_section``)."""
+    """Sections by name."""
 
     def __init__(self, make: Callable[[], "Section"]) -> None:
         self._part = Part(make)
@@ -169,25 +176,22 @@ class PartMap(Kind):
     def write(self, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise wrong(path, "a dict", value)
-        out = {}
-        for name, item in value.items():
-            to_config = getattr(item, "to_config", None) or getattr(item, "_to_config", None)
-            out[str(name)] = self._part.write(to_config() if to_config and not isinstance(item, Section) else item, f"{path}.{name}")
-        return out
+        return {str(name): self._part.write(item, f"{path}.{name}") for name, item in value.items()}
 
 
 class Field:
-    """One attribute: its name, its name in files, what it may hold, and what it is when nobody sets it."""
+    """One attribute: its name, its name in files, what it may hold, and what it is when nobody sets it. None means the default, unless the
+    field is optional: without a default, or said to be."""
 
     __slots__ = ("name", "key", "kind", "default", "optional")
 
-    def __init__(self, name: str, key: str, kind: Kind, default: Any = None) -> None:
+    def __init__(self, name: str, key: str, kind: Kind, default: Any = None, optional: bool | None = None) -> None:
         self.name, self.key, self.kind, self.default = name, key, kind, default
-        self.optional = default is None and not isinstance(kind, Part)
+        self.optional = optional if optional is not None else default is None and not isinstance(kind, Part)
 
     def initial(self) -> Any:
         if isinstance(self.kind, Part):
-            return self.kind.new()
+            return None if self.optional else self.kind.new()
         if isinstance(self.default, (list, dict)):
             return type(self.default)(self.default)
         return self.default
@@ -215,10 +219,10 @@ class Section:
     def __repr__(self) -> str:
         import json
 
-        return json.dumps(hidden(self._write(type(self).__name__)), indent=4, default=str)
+        return json.dumps(shown(self), indent=4, default=str)
 
     def __eq__(self, other: Any) -> bool:
-        return type(self) is type(other) and self._write("") == other._write("")
+        return type(self) is type(other) and all(getattr(self, field.name) == getattr(other, field.name) for field in self._fields)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -227,7 +231,7 @@ class Section:
         out = {}
         for field in self._fields:
             value, at = getattr(self, field.name), f"{path}.{field.name}" if path else field.name
-            if value is None and not field.optional and not isinstance(field.kind, Part):
+            if value is None and not field.optional:
                 value = field.initial()
             out[field.key] = None if value is None else field.kind.write(value, at)
         return out
@@ -240,22 +244,22 @@ class Section:
             raise wrong(path or type(self).__name__, "a section with keys of its own", value)
         if len(value) > _MOST:
             raise UserErrorException(f"{path}: more than {_MOST} keys")
-        members: dict = {}
+        found: dict = {}
         for key, member in value.items():
             low = str(key).lower()
-            if low in members:
+            if low in found:
                 raise UserErrorException(f"{path + '.' if path else ''}{key}: stands twice")
-            members[low] = (key, member)
+            found[low] = (key, member)
         for field in self._fields:
-            if field.key.lower() not in members:
+            if field.key.lower() not in found:
                 continue
-            key, member = members.pop(field.key.lower())
+            key, member = found.pop(field.key.lower())
             if is_absent(member) and not (isinstance(field.kind, Word) and isinstance(member, str) and "None" in field.kind._words):
                 continue
             if is_absent(member) and not member:
                 continue
             setattr(self, field.name, field.kind.read(member, f"{path}.{key}" if path else str(key)))
-        self._leftover(members, path)
+        self._leftover(found, path)
 
     def _leftover(self, members: Mapping, path: str) -> None:
         """Keys that no field has."""
@@ -265,13 +269,29 @@ class Section:
             warnings.warn(f"{path + '.' if path else ''}{key} is not a key that Ferry knows", stacklevel=4)
 
 
-def hidden(value: Any) -> Any:
-    """The same without passwords, for people to read."""
-    if isinstance(value, dict):
-        return {name: "***" if name == "password" and item else hidden(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [hidden(item) for item in value]
-    return value
+def members(value: Any, path: str) -> dict:
+    """A dict; nothing is an empty one."""
+    if is_absent(value):
+        return {}
+    if not isinstance(value, Mapping):
+        raise wrong(path, "a dict", value)
+    return dict(value)
+
+
+def shown(value: Any) -> Any:
+    """A value for people to read: as it is, right or wrong, under the names of files and without passwords."""
+    if isinstance(value, Section):
+        return {field.key: "***" if field.key == "password" and getattr(value, field.name) else shown(getattr(value, field.name))
+                for field in value._fields}
+    if hasattr(value, "as_dict"):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {str(name): shown(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shown(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value if hasattr(value, "_ferry_argument") else getattr(value, "name", None) or value)
 
 
 def _text(item: Any, path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from azureml.core.environment import Environment, _check_size
+from azureml.core.environment import Environment, check_size
 from azureml.core.runconfig import HistoryConfiguration, RunConfiguration
 from azureml.core.script_run_config import ScriptRunConfig
 from azureml.exceptions import UserErrorException
@@ -93,7 +93,7 @@ class ReinforcementLearningEstimator(MMLBaseEstimator):
         configuration.environment = self._head_environment(environment, source_directory, framework, worker, bool(use_gpu), conda_packages,
                                                            pip_packages, conda_dependencies_file, pip_requirements_file)
         if shm_size is not None:
-            configuration.environment.docker.shm_size = _check_size(str(shm_size), "shm_size")
+            configuration.environment.docker.shm_size = check_size(str(shm_size), "shm_size")
         configuration.environment_variables = {**worker.environment_variables, **dict(environment_variables or {})}
         for i, one in enumerate([*(inputs or ()), *worker.inputs]):
             self._add_input(configuration, one, f"inputs[{i}]")
@@ -113,13 +113,13 @@ class ReinforcementLearningEstimator(MMLBaseEstimator):
         """The script."""
         return self._entry_script
 
-    def _submit(self, experiment: Any, **kwargs: Any) -> Any:
+    def _submit(self, experiment: Any, *args: Any, **kwargs: Any) -> Any:
         import os
 
         from ferry.submission import script_inside
 
         script_inside(os.fspath(self.source_directory), self._entry_script)
-        return super()._submit(experiment, **{**kwargs, "type": "reinforcementlearning"})
+        return super()._submit(experiment, *args, **{**kwargs, "type": "azureml.reinforcementlearning"})
 
     @staticmethod
     def _same_node(compute_target: Any, worker: WorkerConfiguration) -> None:
