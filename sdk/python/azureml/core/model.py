@@ -8,9 +8,10 @@ from typing import Any, Iterable, Sequence
 
 from azureml.core.dataset import Dataset
 from azureml.data import _time
-from azureml.exceptions import (ModelNotFoundException, ModelPathNotFoundException, RunEnvironmentException, ScenarioNotSupportedException,
+from azureml.exceptions import (ModelNotFoundException, ModelPathNotFoundException, RunEnvironmentException,
                                 UserErrorException, WebserviceException)
 from ferry import values
+from ferry.not_yet import not_yet
 
 __all__ = ["Dataset", "InferenceConfig", "Model"]
 
@@ -145,7 +146,7 @@ class Model:
 
     def get_sas_urls(self) -> dict[str, str]:
         """Says that files have no addresses of their own."""
-        raise ScenarioNotSupportedException("Model.get_sas_urls is not part of this version of Ferry yet. Model.download brings the files.")
+        raise not_yet("Model.get_sas_urls", "Model.download brings the files.")
 
     # Changing
 
@@ -530,5 +531,5 @@ def _version(version: Any) -> int:
     return number
 
 
-def _not_yet(what: str) -> ScenarioNotSupportedException:
-    return ScenarioNotSupportedException(f"{what} is not part of this version of Ferry yet. Model.download brings the files to where they are served.")
+def _not_yet(what: str) -> Exception:
+    return not_yet(what, "Model.download brings the files to where they are served.")

@@ -381,7 +381,7 @@ def write_partitions(frame: Any, keys: list[str], store: Any, folder: str, show_
     here = tempfile.mkdtemp(prefix="ferry-table-")
     pairs, given, name = [], {}, ""
     try:
-        for at, (group, part) in enumerate(frame.groupby(keys, sort=True, dropna=False)):
+        for at, (group, part) in enumerate(frame.groupby(keys if len(keys) > 1 else keys[0], sort=True, dropna=False)):
             parts = [_segment(value) for value in (group if isinstance(group, tuple) else (group,))]
             os.mkdir(os.path.join(here, str(at)))
             name, given = _save(part, os.path.join(here, str(at)), "data", None)

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from azureml.data.data_reference import put
-from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import UserErrorException
+from ferry.not_yet import not_yet
 
 __all__ = ["DatasetConsumptionConfig"]
 
@@ -63,7 +64,7 @@ class DatasetConsumptionConfig:
         from azureml.data._context import workspace_of
 
         if self.mode == "hdfs":
-            raise ScenarioNotSupportedException("as_hdfs is not part of this version of Ferry yet. Use as_mount or as_download.")
+            raise not_yet("as_hdfs", "Use as_mount or as_download.")
         dataset = self.dataset
         if not hasattr(dataset, "_kept"):
             raise UserErrorException(f"input '{self.name}' is the output of another run, which only a pipeline can order; register it with "
@@ -90,5 +91,5 @@ def _dataset_of(dataset: Any) -> Any:
         return dataset
     default = getattr(dataset, "default_value", None)
     if isinstance(default, AbstractDataset):
-        raise ScenarioNotSupportedException("A PipelineParameter as a dataset is not part of this version of Ferry yet.")
+        raise not_yet("A PipelineParameter as a dataset")
     raise UserErrorException(f"dataset must be a dataset, not a value of type {type(dataset).__name__}")
