@@ -23,7 +23,7 @@ def wrong(path: str, expected: str, found: Any) -> UserErrorException:
 
 def is_absent(value: Any) -> bool:
     """Nothing, an empty text, or the word None."""
-    return value is None or (isinstance(value, str) and value.strip().lower() in ("", "none", "null"))
+    return value is None or (isinstance(value, str) and value.strip().lower() in ("", "~", "none", "null"))
 
 
 class Kind:

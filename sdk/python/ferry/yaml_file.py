@@ -20,11 +20,12 @@ def _yaml() -> Any:
 
 
 def loads(text: str, name: str) -> Any:
-    """The value of a text; what is no YAML raises UserErrorException with file, line and column."""
+    """The value of a text, every scalar as the text that stands there: 1e3 and yes are no numbers and truths of YAML's. What is no YAML
+    raises UserErrorException with file, line and column."""
     if len(text) > _LONGEST:
         raise UserErrorException(f"{name}: is longer than 4 MB")
     yaml = _yaml()
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     depth = 0
     try:
         # Aliases could make a small file a huge value; no file of Azure's has them.

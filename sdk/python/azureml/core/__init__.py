@@ -7,10 +7,17 @@ __version__ = VERSION
 
 # Name -> module that defines it.
 _HOMES = {
+    "ComputeTarget": "azureml.core.compute",
     "Dataset": "azureml.core.dataset",
     "Datastore": "azureml.core.datastore",
+    "Environment": "azureml.core.environment",
+    "LinkedService": "azureml.core.linked_service",
     "Model": "azureml.core.model",
     "Run": "azureml.core.run",
+    "RunConfiguration": "azureml.core.runconfig",
+    "SynapseWorkspaceLinkedServiceConfiguration": "azureml.core.linked_service",
+    "Webservice": "azureml.core.webservice",
+    "attach_legacy_compute_target": "azureml.core.compute_target",
 }
 
 __all__ = ["VERSION", *sorted(_HOMES)]

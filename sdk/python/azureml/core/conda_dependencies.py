@@ -228,7 +228,7 @@ class CondaDependencies:
 
     def _take(self, content: Any, source: str) -> None:
         where = f"{source}: " if source else ""
-        if content is None:
+        if content is None or content == "":
             content = {}
         if not isinstance(content, Mapping):
             raise UserErrorException(f"{where}expected channels and dependencies, found a value of type {type(content).__name__}")
@@ -236,7 +236,7 @@ class CondaDependencies:
             self._name = str(content["name"])
         self._channels = _texts(content.get("channels"), f"{where}channels")
         dependencies = content.get("dependencies")
-        if dependencies is None:
+        if dependencies is None or dependencies == "":
             dependencies = []
         if not isinstance(dependencies, (list, tuple)):
             raise UserErrorException(f"{where}dependencies: expected a list, found a value of type {type(dependencies).__name__}")
@@ -264,7 +264,7 @@ def _text(value: Any, argument: str) -> str:
 
 
 def _texts(values: Any, argument: str) -> list[str]:
-    if values is None:
+    if values is None or values == "":
         return []
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise UserErrorException(f"{argument}: expected a list of texts, found a value of type {type(values).__name__}")
