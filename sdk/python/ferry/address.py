@@ -7,7 +7,8 @@ import sys
 import time
 from typing import Any
 
-from azureml.exceptions import UserErrorException
+from azureml.exceptions import RunEnvironmentException, UserErrorException
+from ferry.context import RunContext
 
 _LARGEST = 1 << 20
 _START_LIMIT = 60.0
@@ -40,6 +41,8 @@ class Address:
         if url:
             _check_url(url)
             return cls(url, token or os.environ.get("AZUREML_RUN_TOKEN", "") or _token_of(auth))
+        if RunContext().submitted:
+            raise RunEnvironmentException("FERRY_URL is not set: this process is inside a run whose node does not say where the server is")
         folder = home()
         found = _read_json(os.path.join(folder, "server.json"))
         if found is None:

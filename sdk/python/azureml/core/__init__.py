@@ -11,12 +11,16 @@ _HOMES = {
     "Dataset": "azureml.core.dataset",
     "Datastore": "azureml.core.datastore",
     "Environment": "azureml.core.environment",
+    "Experiment": "azureml.core.experiment",
+    "Keyvault": "azureml.core.keyvault",
     "LinkedService": "azureml.core.linked_service",
     "Model": "azureml.core.model",
     "Run": "azureml.core.run",
     "RunConfiguration": "azureml.core.runconfig",
+    "ScriptRunConfig": "azureml.core.script_run_config",
     "SynapseWorkspaceLinkedServiceConfiguration": "azureml.core.linked_service",
     "Webservice": "azureml.core.webservice",
+    "Workspace": "azureml.core.workspace",
     "attach_legacy_compute_target": "azureml.core.compute_target",
 }
 
