@@ -112,8 +112,7 @@ def test_files_of_an_attached_folder(workspace, tmp_path):
     folder = write_tree(tmp_path / "share", {"in/x.txt": "x"})
     store = Datastore.register_folder(workspace, "files_share", folder)
     try:
-        if not hasattr(workspace._client, "stores"):
-            assert paths(store) == ["in/x.txt"]
+        assert paths(store) == ["in/x.txt"]
         write_tree(tmp_path / "more", {"y.txt": "y"})
         store.upload(tmp_path / "more", "new", show_progress=False)
         assert "new/y.txt" in paths(store)
@@ -145,7 +144,7 @@ def test_the_default_can_be_changed(workspace):
     Datastore.get(workspace, "workspacefilestore").set_as_default()
     try:
         assert Datastore.get_default(workspace).name == "workspacefilestore"
-        assert type(Datastore.get_default(workspace)) in (AzureFileDatastore, AzureBlobDatastore)
+        assert type(Datastore.get_default(workspace)) is AzureFileDatastore
     finally:
         Datastore.get(workspace, "workspaceblobstore").set_as_default()
 
