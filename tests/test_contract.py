@@ -120,7 +120,7 @@ def test_routes_are_those_of_the_server():
     for line in out.splitlines():
         route = json.loads(line)
         served[route["method"].lower(), route["path"].replace("...}", "}")] = (route["need"], route["run_token"])
-    written = {(m, p): (o["x-need"], o.get("x-run-token", False)) for m, p, o in operations()}
+    written = {(m, p): (o["x-need"], o.get("x-run-token", "never")) for m, p, o in operations()}
     assert written == served
 
 
@@ -257,6 +257,24 @@ def test_answers(server, tmp_path):
     wait_for(server, "r2", "Canceled")
     assert ask("POST", "/api/v1/runs/r2/cancel", template=one + "/cancel")[0] == 409
 
+    # A run that its client drives.
+    assert ask("POST", "/api/v1/runs", {"id": "i1", "experiment": "contract", "interactive": True, "type": "azureml.interactive"})[1]["status"] == "Running"
+    assert ask("POST", "/api/v1/runs", {"experiment": "contract", "interactive": True, "command": ["true"]})[0] == 400
+    assert ask("GET", "/api/v1/runs?type=azureml.interactive")[1]["runs"][0]["id"] == "i1"
+    ask("PATCH", "/api/v1/runs/i1", {"snapshot": digest}, template=one)
+    assert ask("POST", "/api/v1/runs/i1/complete", template=one + "/complete")[1] == {"id": "i1", "status": "Completed"}
+    assert ask("POST", "/api/v1/runs/i1/fail", {"message": "late"}, template=one + "/fail")[0] == 409
+    ask("POST", "/api/v1/runs", {"id": "i2", "experiment": "contract", "interactive": True, "parent": "i1"})
+    ask("POST", "/api/v1/runs/i2/fail", {"message": "no data", "code": "NoData"}, template=one + "/fail")
+    assert ask("GET", "/api/v1/runs/i2", template=one)[1]["end"]["code"] == "NoData"
+
+    upload = {"digest": digest, "size": len(content)}
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", upload, template=path)[0] == 201
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", upload, template=path)[0] == 200
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", {"digest": model["digest"]}, template=path)[0] == 409
+    assert ask("GET", "/api/v1/runs/i1/artifacts/outputs/late.txt", template=path)[1] == content
+    assert ask("GET", "/api/v1/runs/r1/definition", template=one + "/definition")[1]["script"] == "train.py"
+
     # Environments: what is registered, what is built, and runs that need one.
     env = "/api/v1/environments/{name}"
     definition = {"python": {"condaDependencies": {"channels": ["conda-forge"], "dependencies": ["python=3.11", {"pip": ["six"]}]}}}
@@ -283,6 +301,7 @@ def test_answers(server, tmp_path):
     ask("POST", "/api/v1/runs", {"id": "r3", "experiment": "contract", "command": ["true"], "watch": ["logs"], "auto_prepare": True,
                                  "environment_definition": {"python": {"userManagedDependencies": True}}})
     assert ask("GET", "/api/v1/runs/r3", template=one)[1]["environment"]["name"] == "Experiment contract Environment"
+    assert ask("GET", "/api/v1/runs/r3/definition", template=one + "/definition")[1]["environment"]["version"] == "1"
     assert ask("GET", "/api/v1/runs/r2/lock", template=one + "/lock")[0] == 404
 
     one = "/api/v1/models/{name}"
@@ -341,4 +360,5 @@ def test_agents_blobs_are_the_same_as_users():
     for method, path, operation in operations():
         if path.startswith("/api/v1/agent/blobs"):
             other = CONTRACT["paths"][path.replace("/agent", "")][method]
-            assert {k: v for k, v in operation.items() if k != "x-need"} == {k: v for k, v in other.items() if k != "x-need"}, path
+            ours, theirs = ({k: v for k, v in o.items() if k not in ("x-need", "x-run-token")} for o in (operation, other))
+            assert ours == theirs, path

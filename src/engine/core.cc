@@ -75,7 +75,7 @@ Result<void> Core::Recover(Time now) {
       if (const Lease* lease = LeaseOf(run.attempt().phase)) {
         leased_[lease->node].insert(run.id);
         if (!IsBatch(run.target)) index_.Occupy(lease->node, run.id, run.attempt().gpus);
-      } else {
+      } else if (std::holds_alternative<model::Queued>(run.attempt().phase)) {
         Wait(run);
       }
       WantFor(run, effects_);
@@ -196,6 +196,15 @@ Result<std::optional<Json>> Core::Document(const std::string& table, const std::
   return std::optional<Json>(std::move(json));
 }
 
+Result<bool> Core::HasPrefix(const std::string& table, const std::string& prefix) const {
+  auto staged = staged_puts_.lower_bound({table, prefix});
+  if (staged != staged_puts_.end() && staged->first.first == table && staged->first.second.starts_with(prefix)) return true;
+  TRY(store::Page page, store_.Find({table, {{{"", "key"}, store::Op::kPrefix, {prefix}}}, {{"", "key"}, false}, {}, 1000}));
+  for (const store::Document& document : page.documents)
+    if (!staged_erased_.count({table, document.key})) return true;
+  return false;
+}
+
 void Core::Touch(const Run& run, bool everything) { touched_[run.id] |= everything; }
 
 void Core::Step(Run& run, const model::AttemptInput& input, Time now) {
@@ -283,6 +292,8 @@ std::string Core::Explain(const std::string& id, Time now) const {
   std::string text;
   if (std::holds_alternative<model::Queued>(attempt.phase)) {
     text = StrCat("it waits because ", index_.Explain(id));
+  } else if (std::holds_alternative<model::Driven>(attempt.phase)) {
+    text = "it is interactive: it runs until its client completes, fails or cancels it";
   } else {
     const Lease& lease = *LeaseOf(attempt.phase);
     switch (attempt.phase.index()) {

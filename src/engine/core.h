@@ -38,6 +38,16 @@ struct Cancel {
 struct Evict {
   std::string run;
 };
+// The client of an interactive run says that it is complete. kConflict "run.not_interactive" for another run that has not ended.
+struct Complete {
+  std::string run;
+};
+// The run failed, a user says: an interactive one ends at once, another is stopped first.
+struct Fail {
+  std::string run;
+  std::string message;
+  std::string code = {};
+};
 struct Update {
   std::string run;
   std::map<std::string, std::string> set_tags;
@@ -46,6 +56,13 @@ struct Update {
   std::optional<std::string> name;
   std::optional<std::string> description;
   std::optional<bool> archived;
+  std::optional<std::string> snapshot = {};  // of an interactive run that has none
+};
+// A file that a client gives a run, whatever its status; the content is there. The same content again is the same file; another needs `overwrite`, else it
+// is kConflict "artifact.exists".
+struct AddArtifact {
+  Artifact artifact;
+  bool overwrite = false;
 };
 struct AgentHello {
   model::Hello hello;
@@ -167,9 +184,10 @@ struct UnregisterDataset {
 };
 struct Tick {};
 
-using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget,
-                           BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild,
-                           DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset, Tick>;
+using Input =
+    std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment,
+                 CreateTarget, BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild,
+                 DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -264,7 +282,10 @@ class Core {
   Result<Json> On(const Submit& input, Time now);
   Result<Json> On(const Cancel& input, Time now);
   Result<Json> On(const Evict& input, Time now);
+  Result<Json> On(const Complete& input, Time now);
+  Result<Json> On(const Fail& input, Time now);
   Result<Json> On(const Update& input, Time now);
+  Result<Json> On(const AddArtifact& input, Time now);
   Result<Json> On(const AgentHello& input, Time now);
   Result<Json> On(const AgentReport& input, Time now);
   Result<Json> On(const MetricsChanged& input, Time now);
@@ -308,6 +329,8 @@ class Core {
   void Touch(const model::Run& run, bool everything);
   std::optional<std::string> Staged(const std::string& table, const std::string& key) const;
   Result<std::optional<Json>> Document(const std::string& table, const std::string& key) const;
+  // Whether the table has a key that begins so.
+  Result<bool> HasPrefix(const std::string& table, const std::string& prefix) const;
   void Stage(store::Put put);
   void StageErase(const std::string& table, const std::string& key);
   void WantFor(const model::Run& run, std::vector<Effect>& out) const;

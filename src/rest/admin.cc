@@ -87,7 +87,9 @@ void Prometheus(const Parts& parts, Call, http::Responder responder) {
 }
 
 void ListWorkspaces(const Parts& parts, Call call, http::Responder responder) {
-  Answer(responder, ListTable(parts, call, "workspace", "workspaces", {}, [](const Json& json) { return TimesAsText(json, {"created"}); }));
+  std::vector<store::Condition> where;
+  if (const std::string& bound = call.identity.workspace; !bound.empty()) where.push_back({{"", "key"}, store::Op::kEq, {bound}});
+  Answer(responder, ListTable(parts, call, "workspace", "workspaces", std::move(where), [](const Json& json) { return TimesAsText(json, {"created"}); }));
 }
 
 void AddWorkspace(const Parts& parts, Call call, http::Responder responder) {
@@ -102,12 +104,17 @@ void AddWorkspace(const Parts& parts, Call call, http::Responder responder) {
 }
 
 void ShowWorkspace(const Parts& parts, Call call, http::Responder responder) {
-  Answer(responder, ShowOne(parts, "workspace", call.params["name"], call.params["name"]));
+  auto name = WorkspaceOf(call, call.params["name"]);
+  Answer(responder, name.ok() ? ShowOne(parts, "workspace", *name, *name) : Result<Json>(name.error()));
 }
 
 void ListExperiments(const Parts& parts, Call call, http::Responder responder) {
   std::vector<store::Condition> where;
-  if (std::string workspace = call.head.Query("workspace"); !workspace.empty()) where.push_back({{"", "workspace"}, store::Op::kEq, {workspace}});
+  if (std::string given = call.head.Query("workspace"); !given.empty() || !call.identity.workspace.empty()) {
+    auto workspace = WorkspaceOf(call, given);
+    if (!workspace.ok()) return Answer(responder, workspace.error());
+    where.push_back({{"", "workspace"}, store::Op::kEq, {*workspace}});
+  }
   Answer(responder, ListTable(parts, call, "experiment", "experiments", std::move(where), [](const Json& json) { return TimesAsText(json, {"created"}); }));
 }
 
@@ -116,13 +123,17 @@ void AddExperiment(const Parts& parts, Call call, http::Responder responder) {
   if (!body.ok()) return Answer(responder, body.error());
   engine::CreateExperiment input;
   input.experiment.name = body->GetString("name");
-  input.experiment.workspace = body->GetString("workspace", "default");
+  auto workspace = WorkspaceOf(call, body->GetString("workspace"));
+  if (!workspace.ok()) return Answer(responder, workspace.error());
+  input.experiment.workspace = *workspace;
   input.experiment.tags = body->GetStringMap("tags");
   parts.engine.Do(std::move(input), Later(responder, 201));
 }
 
 void ShowExperiment(const Parts& parts, Call call, http::Responder responder) {
-  Answer(responder, ShowOne(parts, "experiment", engine::ExperimentKey(call.head.Query("workspace", "default"), call.params["name"]), call.params["name"]));
+  auto workspace = WorkspaceOf(call, call.head.Query("workspace"));
+  if (!workspace.ok()) return Answer(responder, workspace.error());
+  Answer(responder, ShowOne(parts, "experiment", engine::ExperimentKey(*workspace, call.params["name"]), call.params["name"]));
 }
 
 void ListNodes(const Parts& parts, Call, http::Responder responder) {

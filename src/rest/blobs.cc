@@ -281,6 +281,12 @@ void FinishBlob(const Parts& parts, Call call, http::Responder responder) {
   Answer(responder, finish());
 }
 
+Json ArtifactView(Json artifact) {
+  artifact.Erase("run");
+  artifact.Set("time", FormatTime(Time{artifact.GetInt("time")}));
+  return artifact;
+}
+
 void ListArtifacts(const Parts& parts, Call call, http::Responder responder) {
   auto list = [&]() -> Result<Json> {
     TRY(model::Run run, LoadRun(parts, call.params["id"]));
@@ -292,9 +298,7 @@ void ListArtifacts(const Parts& parts, Call call, http::Responder responder) {
     Json artifacts = Json::MakeArray();
     for (const store::Document& document : page.documents) {
       TRY(Json json, ParseJson(document.body, "an artifact in the store"));
-      json.Erase("run");
-      json.Set("time", FormatTime(Time{json.GetInt("time")}));
-      artifacts.Push(std::move(json));
+      artifacts.Push(ArtifactView(std::move(json)));
     }
     return Json::MakeObject({{"artifacts", std::move(artifacts)}, {"next", page.next.empty() ? Json() : Json(page.next)}});
   };

@@ -31,12 +31,17 @@ FERRY_HANDLER(RevokeToken);
 FERRY_HANDLER(SubmitRun);
 FERRY_HANDLER(ListRuns);
 FERRY_HANDLER(ShowRun);
-FERRY_HANDLER(UpdateRun);
-FERRY_HANDLER(CancelRun);
-FERRY_HANDLER(EvictRun);
+FERRY_HANDLER(ShowDefinition);
 FERRY_HANDLER(ExplainRun);
 FERRY_HANDLER(RerunRun);
 FERRY_HANDLER(ShowLock);
+// run_changes.cc
+FERRY_HANDLER(UpdateRun);
+FERRY_HANDLER(AddArtifact);
+FERRY_HANDLER(CancelRun);
+FERRY_HANDLER(EvictRun);
+FERRY_HANDLER(CompleteRun);
+FERRY_HANDLER(FailRun);
 // logs.cc
 FERRY_HANDLER(FollowRuns);
 FERRY_HANDLER(FollowRun);
@@ -115,6 +120,12 @@ void SendBlob(const Parts& parts, const Call& call, const http::Responder& respo
 
 // kNotFound "dataset.not_found" unless the workspace has a dataset of that id. kInvalid for what is no id.
 Result<void> CheckDatasetThere(const Parts& parts, const std::string& workspace, const std::string& id, const std::string& field);
+
+// The blob of a snapshot is here. kInvalid "run.snapshot" or kNotFound "snapshot.not_found".
+Result<void> CheckSnapshot(const Parts& parts, const std::string& id);
+
+// An artifact as it is kept, for clients.
+Json ArtifactView(Json artifact);
 
 // A registered or curated environment, and for a name that stands for another the name asked for and what it really contains.
 struct FoundEnvironment {

@@ -10,6 +10,10 @@ ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "functional"), os.path.join(ROOT, "sdk", "python")]
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: left out by ./test --fast")
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory):
     """One server for every test that does not harm it."""

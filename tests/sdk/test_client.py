@@ -69,6 +69,8 @@ def test_one_connection_serves_many_requests(client):
     (kept,) = client._idle
     for _ in range(5):
         client.get("/version")
+    with pytest.raises(NotFound):
+        client.get("/runs/nothing")
     assert client._idle == [kept]
     kept.sock.shutdown(socket.SHUT_RDWR)
     assert client.get("/version")["protocol"] == 1

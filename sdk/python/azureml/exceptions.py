@@ -91,10 +91,6 @@ class MissingAttributeException(ScenarioNotSupportedException, AttributeError):
     """An attribute that the class has in Azure ML and does not have here. ``hasattr`` answers False."""
 
 
-class ArgumentException(UserErrorException):
-    """An argument is missing, empty or of the wrong kind."""
-
-
 class DiscoveryUrlNotFoundException(AzureMLException):
     """The address of a service is not known."""
 
@@ -103,20 +99,8 @@ class ImageException(AzureMLException):
     """An operation on an image of a model failed."""
 
 
-class NoDefaultComputeTargetException(ComputeTargetException):
-    """The workspace has no default compute target."""
-
-
 class OptionalDependencyMissingException(AzureMLException):
     """A package that this call needs is not installed; the message says which."""
-
-
-class ProfileException(AzureMLException):
-    """An operation on a profile failed."""
-
-
-class RuntimeErrorException(AzureMLException):
-    """Something went wrong while it ran."""
 
 
 class UrlResolveException(AzureMLException):

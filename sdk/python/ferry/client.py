@@ -16,9 +16,9 @@ from ferry.address import Address, NoServer, start
 
 __all__ = ["Client", "Conflict", "NotFound", "Refused", "ServerError", "Unauthorized", "Unreachable", "quote", "quote_path"]
 
-# For how long a server that went away is waited for: by a request, and by who follows events.
+# For how many seconds a server that went away is waited for, and how many times as long by who follows events.
 PATIENCE = 30.0
-EVENTS_PATIENCE = 120.0
+_EVENTS_PATIENCE = 4
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 2.0
 _CONNECT_TIMEOUT = 10.0
 _ANSWER_TIMEOUT = 120.0
@@ -241,7 +241,7 @@ class Client:
                     connection.close()
             now = time.monotonic()
             if deadline is None:
-                deadline = now + max(self.patience, EVENTS_PATIENCE if self.patience >= PATIENCE else 0)
+                deadline = now + _EVENTS_PATIENCE * self.patience
             if now + delay > deadline:
                 raise self._lost(error)
             time.sleep(delay)
@@ -305,12 +305,12 @@ class Client:
             response = self._send(connection, method, target, body, headers)
             self._reached = True
             try:
-                if response.status > 299:
-                    raise _error(response.status, response.read(_LONGEST_LINE))
-                result = read(response)
+                result = read(response) if response.status <= 299 else response.read(_LONGEST_LINE)
             except (OSError, _http_exception()) as error:
                 raise _Dropped(error, sent=True) from None
             kept = response.isclosed() and not response.will_close
+            if response.status > 299:
+                raise _error(response.status, result)
             return result
         finally:
             if kept:

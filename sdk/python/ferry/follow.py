@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from azureml.exceptions import ActivityFailedException, ExperimentExecutionException
-from ferry import details, runs
+from ferry import details, run_files, runs
 
 
 def wait(run: Any, show_output: bool, raise_on_error: bool) -> dict[str, Any]:
@@ -27,15 +27,16 @@ def wait(run: Any, show_output: bool, raise_on_error: bool) -> dict[str, Any]:
     if show_output:
         _summary(run, found)
     if raise_on_error and "error" in found:
-        raise failure(found)
+        raise failure(found, run_files.tail(workspace._client, run.id))
     return found
 
 
-def failure(found: dict[str, Any]) -> ActivityFailedException:
-    """The exception for a run that failed, with the whole error as text."""
+def failure(found: dict[str, Any], tail: str) -> ActivityFailedException:
+    """The exception for a run that failed, with the whole error as text and the end of what the script printed."""
     import json
 
-    return ActivityFailedException("Activity Failed:\n" + json.dumps(found["error"], indent=4))
+    said = f"\n\nThe last lines of its output:\n{tail}" if tail else ""
+    return ActivityFailedException("Activity Failed:\n" + json.dumps(found["error"], indent=4) + said)
 
 
 class Printer:

@@ -37,15 +37,18 @@ class Cluster:
     def start(self, seconds: float) -> None:
         """Returns when all of them have joined. Raises RuntimeError when one ends, or when it takes longer."""
         port = self.address.rpartition(":")[2]
-        # Several raylets share this machine: those ports that Ray fixes are left to chance.
-        shared = ["--disable-usage-stats", "--block", "--dashboard-agent-listen-port=0"]
-        self._run(["--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--include-dashboard=false", "--ray-client-server-port=0",
-                   f"--temp-dir={self._folder}", *shared, *self._head_arguments])
+        shared = ["--block", "--node-ip-address=127.0.0.1"]
+        # What a version of Ray does not know is left out. Several raylets share this machine: the ports that Ray fixes are left to chance.
+        known = self._ray("--help", stdout=subprocess.PIPE).communicate()[0].decode("utf-8", "replace")
+        shared += [option for option in ("--disable-usage-stats", "--dashboard-agent-listen-port=0") if option.partition("=")[0] in known]
+        head = [option for option in ("--include-dashboard=false", f"--temp-dir={self._folder}") if option.partition("=")[0] in known]
+        self._run(["--head", f"--port={port}", *head, *shared, *self._head_arguments])
         deadline = time.monotonic() + seconds
         self._wait(1, deadline)
-        for _ in range(self._workers):
-            self._run([f"--address={self.address}", "--node-ip-address=127.0.0.1", *shared, *self._worker_arguments])
-        self._wait(1 + self._workers, deadline)
+        # One after the other: raylets that start at once on a busy machine time each other out.
+        for number in range(self._workers):
+            self._run([f"--address={self.address}", *shared, *self._worker_arguments])
+            self._wait(2 + number, deadline)
 
     def stop(self) -> None:
         """Ends all of them."""
@@ -60,9 +63,13 @@ class Cluster:
                 process.wait()
 
     def _run(self, arguments: list[str]) -> None:
+        self._processes.append(self._ray(*arguments, stdout=sys.stderr))
+
+    @staticmethod
+    def _ray(*arguments: str, stdout: Any) -> Any:
         program = os.path.join(os.path.dirname(sys.executable), "ray")
         command = [program] if os.access(program, os.X_OK) else [sys.executable, "-m", "ray.scripts.scripts"]
-        self._processes.append(subprocess.Popen([*command, "start", *arguments], stdin=subprocess.DEVNULL, stdout=sys.stderr))
+        return subprocess.Popen([*command, "start", *arguments], stdin=subprocess.DEVNULL, stdout=stdout)
 
     def _wait(self, nodes: int, deadline: float) -> None:
         alive = 0

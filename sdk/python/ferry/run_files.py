@@ -12,7 +12,8 @@ _LOG_PIECE = 4 << 20
 _MOST_NAMED = 20
 # Where Azure kept what the script prints, in its older days.
 _OLD_NAMES = {"azureml-logs/70_driver_log.txt": "user_logs/std_log.txt"}
-_SPOOLED = 8 << 20
+_MAIN_LOG = "user_logs/std_log.txt"
+_TAIL_BYTES, _TAIL_LINES = 16 << 10, 30
 
 
 def artifacts(client: Any, run_id: str, prefix: str = "") -> Iterator[dict[str, Any]]:
@@ -53,6 +54,13 @@ def upload(client: Any, run_id: str, name: str, source: Any) -> None:
     path = check_file(source)
     ((digest, size),) = client.put_blobs([path])
     declare(client, run_id, name, digest, size)
+
+
+def upload_many(client: Any, run_id: str, pairs: list[tuple[str, Any]]) -> None:
+    """Keeps several files, given as (name, path). All of them are there before anything is sent."""
+    contents = client.put_blobs([check_file(path, "paths") for _, path in pairs])
+    for (name, _), (digest, size) in zip(pairs, contents):
+        declare(client, run_id, name, digest, size)
 
 
 def declare(client: Any, run_id: str, name: str, digest: str, size: int) -> None:
@@ -97,11 +105,20 @@ def download(client: Any, run_id: str, name: str, target: str) -> None:
         raise UserErrorException(f"File with path {name} was not found,\navailable files include: {', '.join(there[:_MOST_NAMED])}{more}.")
 
 
-def log_bytes(client: Any, run_id: str, stream: dict[str, Any], limit: int | None = None) -> Iterator[bytes]:
-    """The bytes of a log, piece by piece."""
+def tail(client: Any, run_id: str) -> str:
+    """The last lines of what the script printed."""
+    for stream in logs(client, run_id):
+        if stream["name"] == _MAIN_LOG:
+            raw = b"".join(log_bytes(client, run_id, stream, start=max(0, stream["size"] - _TAIL_BYTES)))
+            return "\n".join(raw.decode("utf-8", "replace").splitlines()[-_TAIL_LINES:])
+    return ""
+
+
+def log_bytes(client: Any, run_id: str, stream: dict[str, Any], limit: int | None = None, start: int = 0) -> Iterator[bytes]:
+    """The bytes of a log from ``start`` up to ``limit``, piece by piece."""
     from ferry.client import quote_path
 
-    at = 0
+    at = start
     path = runs.path(run_id, "/logs/" + quote_path(stream["name"]))
     while limit is None or at < limit:
         piece = client.read(path, attempt=stream["attempt"], offset=at, limit=_LOG_PIECE)

@@ -156,7 +156,7 @@ class Parts(Kind):
 
 
 class PartMap(Kind):
-    """Sections by name. What is no section must be able to write itself (``_ferry_section``)."""
+    """Sections by name."""
 
     def __init__(self, make: Callable[[], "Section"]) -> None:
         self._part = Part(make)
@@ -169,11 +169,7 @@ class PartMap(Kind):
     def write(self, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise wrong(path, "a dict", value)
-        out = {}
-        for name, item in value.items():
-            to_config = getattr(item, "to_config", None) or getattr(item, "_to_config", None)
-            out[str(name)] = self._part.write(to_config() if to_config and not isinstance(item, Section) else item, f"{path}.{name}")
-        return out
+        return {str(name): self._part.write(item, f"{path}.{name}") for name, item in value.items()}
 
 
 class Field:
@@ -215,10 +211,10 @@ class Section:
     def __repr__(self) -> str:
         import json
 
-        return json.dumps(hidden(self._write(type(self).__name__)), indent=4, default=str)
+        return json.dumps(shown(self), indent=4, default=str)
 
     def __eq__(self, other: Any) -> bool:
-        return type(self) is type(other) and self._write("") == other._write("")
+        return type(self) is type(other) and all(getattr(self, field.name) == getattr(other, field.name) for field in self._fields)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -265,13 +261,20 @@ class Section:
             warnings.warn(f"{path + '.' if path else ''}{key} is not a key that Ferry knows", stacklevel=4)
 
 
-def hidden(value: Any) -> Any:
-    """The same without passwords, for people to read."""
-    if isinstance(value, dict):
-        return {name: "***" if name == "password" and item else hidden(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [hidden(item) for item in value]
-    return value
+def shown(value: Any) -> Any:
+    """A value for people to read: as it is, right or wrong, under the names of files and without passwords."""
+    if isinstance(value, Section):
+        return {field.key: "***" if field.key == "password" and getattr(value, field.name) else shown(getattr(value, field.name))
+                for field in value._fields}
+    if hasattr(value, "as_dict"):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {str(name): shown(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shown(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value if hasattr(value, "_ferry_argument") else getattr(value, "name", None) or value)
 
 
 def _text(item: Any, path: str) -> str:

@@ -24,15 +24,21 @@ _HOMES = {
     "attach_legacy_compute_target": "azureml.core.compute_target",
 }
 
+# Modules that are there without an import of their own.
+_MODULES = ("authentication", "compute", "compute_target", "conda_dependencies", "container_registry", "dataset", "datastore", "environment",
+            "experiment", "keyvault", "model", "run", "runconfig", "script_run_config", "webservice", "workspace")
+
 __all__ = ["VERSION", *sorted(_HOMES)]
 
 
 def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'azureml.core' has no attribute '{name}'")
     import importlib
 
+    home = _HOMES.get(name)
+    if home is None:
+        if name in _MODULES:
+            return importlib.import_module(f"azureml.core.{name}")
+        raise AttributeError(f"module 'azureml.core' has no attribute '{name}'")
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value

@@ -280,7 +280,7 @@ def _package_name(line: str) -> str:
 
 
 def _option_name(line: str) -> str:
-    return re.split(r"[\s=]", line, 1)[0]
+    return re.split(r"[\s=]", line, maxsplit=1)[0]
 
 
 def _put(lines: list[str], line: str, argument: str, first: bool = False) -> None:

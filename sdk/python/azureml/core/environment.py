@@ -5,193 +5,26 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping
 
+from azureml.core._environment_build import ImageBuildDetails, ImageDetails
+from azureml.core._environment_sections import (DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, DatabricksSection, DockerBuildContext, DockerImagePlatform,
+                                                DockerSection, EggLibrary, JarLibrary, MavenLibrary, PyPiLibrary, PythonSection, RCranLibrary,
+                                                RSection, SparkPackage, SparkSection, check_size, dockerfile_text, requirements)
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.container_registry import ContainerRegistry, RegistryIdentity
 from azureml.exceptions import UserErrorException
 from ferry.not_yet import not_yet
-from ferry.section import Anything, Field, Flag, Kind, Part, Parts, Section, Text, TextMap, Texts, wrong
+from ferry.section import Anything, Field, Part, Section, Text, TextMap, wrong
 
 __all__ = ["CondaDependencies", "ContainerRegistry", "DEFAULT_CPU_IMAGE", "DEFAULT_GPU_IMAGE", "DatabricksSection", "DockerBuildContext",
            "DockerImagePlatform", "DockerSection", "EggLibrary", "Environment", "EnvironmentReference", "ImageBuildDetails", "JarLibrary",
            "MavenLibrary", "PyPiLibrary", "PythonSection", "RCranLibrary", "RSection", "RegistryIdentity", "SparkPackage", "SparkSection"]
 
-DEFAULT_CPU_IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
-DEFAULT_GPU_IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.1-cudnn8-ubuntu20.04"
 
 _DEFINITION_FILE = "azureml_environment.json"
 _CONDA_FILE = "conda_dependencies.yml"
 _DOCKERFILE = "BaseDockerfile"
 _RESERVED = ("azureml", "microsoft")
 _LONGEST_NAME = 300
-
-
-class _Conda(Kind):
-    """Conda dependencies within a section."""
-
-    def read(self, value: Any, path: str) -> Any:
-        try:
-            return CondaDependencies(_underlying_structure=value)
-        except UserErrorException as error:
-            raise UserErrorException(f"{path}: {error.message}") from None
-
-    def write(self, value: Any, path: str) -> Any:
-        if not isinstance(value, CondaDependencies):
-            raise wrong(path, "CondaDependencies", value)
-        specification = value.as_dict()
-        specification.pop("name")
-        return specification
-
-
-class PythonSection(Section):
-    """Which Python runs the script. With ``user_managed_dependencies`` it is the one at ``interpreter_path`` as it is; without, one
-    is built from ``conda_dependencies``. ``conda_dependencies_file`` names a file that is read instead of them."""
-
-    _fields = (Field("interpreter_path", "interpreterPath", Text(), "python"),
-               Field("user_managed_dependencies", "userManagedDependencies", Flag(), False),
-               Field("conda_dependencies", "condaDependencies", _Conda()),
-               Field("conda_dependencies_file", "condaDependenciesFile", Text()),
-               Field("base_conda_environment", "baseCondaEnvironment", Text()),
-               Field("pip_requirements", "pipRequirements", Texts()))
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__()
-        self.conda_dependencies = CondaDependencies()
-        for name, value in kwargs.items():
-            setattr(self, name, value)
-
-
-class DockerImagePlatform(Section):
-    """For which machines an image is; recorded."""
-
-    _fields = (Field("os", "os", Text(), "Linux"), Field("architecture", "architecture", Text(), "amd64"))
-
-    def __init__(self, os: str = "Linux", architecture: str = "amd64") -> None:
-        super().__init__()
-        self.os, self.architecture = os, architecture
-
-
-class DockerBuildContext(Section):
-    """A folder with a Dockerfile, from which an image is built."""
-
-    _fields = (Field("location_type", "locationType", Text()), Field("location", "location", Text()),
-               Field("dockerfile_path", "dockerfilePath", Text(), "Dockerfile"))
-
-    def __init__(self, location_type: str | None = None, location: str | None = None, dockerfile_path: str = "Dockerfile") -> None:
-        super().__init__()
-        self.location_type, self.location, self.dockerfile_path = location_type, location, dockerfile_path
-
-    @staticmethod
-    def from_local_directory(workspace: Any, path: Any, dockerfile_path: str = "Dockerfile") -> DockerBuildContext:
-        """Sends the folder to the server."""
-        folder = os.fspath(path)
-        if not os.path.isfile(os.path.join(folder, dockerfile_path)):
-            raise UserErrorException(f"path: there is no file '{dockerfile_path}' in '{folder}'")
-        from ferry import snapshot
-
-        return DockerBuildContext("snapshot", snapshot.scan(folder).upload(workspace._client), dockerfile_path)
-
-
-class DockerSection(Section):
-    """The image that a script runs in. ``base_image``, ``base_dockerfile`` (a Dockerfile's text or path) and ``build_context`` exclude
-    each other. ``enabled`` decides whether an image is used at all; the newer place for it is DockerConfiguration."""
-
-    _fields = (Field("enabled", "enabled", Flag(), False), Field("base_image", "baseImage", Text()),
-               Field("base_dockerfile", "baseDockerfile", Text()), Field("build_context", "buildContext", Part(DockerBuildContext)),
-               Field("base_image_registry", "baseImageRegistry", Part(ContainerRegistry)),
-               Field("platform", "platform", Part(DockerImagePlatform)), Field("shared_volumes", "sharedVolumes", Flag(), True),
-               Field("gpu_support", "gpuSupport", Flag(), False), Field("arguments", "arguments", Texts(), []),
-               Field("shm_size", "shmSize", Text(), "2g"), Field("preparation", "preparation", Anything()))
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__()
-        self.base_image = DEFAULT_CPU_IMAGE
-        self.build_context = None
-        for name, value in kwargs.items():
-            setattr(self, name, value)
-
-
-class SparkPackage(Section):
-    """A package of Spark's, by its Maven coordinates."""
-
-    _fields = (Field("group", "group", Text()), Field("artifact", "artifact", Text()), Field("version", "version", Text()))
-
-    def __init__(self, group: str | None = None, artifact: str | None = None, version: str | None = None) -> None:
-        super().__init__()
-        self.group, self.artifact, self.version = group, artifact, version
-
-
-class SparkSection(Section):
-    """What Spark loads before the script."""
-
-    _fields = (Field("repositories", "repositories", Texts(), []), Field("packages", "packages", Parts(SparkPackage), []),
-               Field("precache_packages", "precachePackages", Flag(), True))
-
-    def __init__(self, repositories: list[str] | None = None, packages: list[SparkPackage] | None = None,
-                 precache_packages: bool = True) -> None:
-        super().__init__()
-        self.repositories, self.packages, self.precache_packages = repositories or [], packages or [], precache_packages
-
-
-class MavenLibrary(Section):
-    """A Maven library of a Databricks cluster."""
-
-    _fields = (Field("coordinates", "coordinates", Text()), Field("repo", "repo", Text()), Field("exclusions", "exclusions", Texts(), []))
-
-    def __init__(self, coordinates: str | None = None, repo: str | None = None, exclusions: list[str] | None = None) -> None:
-        super().__init__()
-        self.coordinates, self.repo, self.exclusions = coordinates, repo, exclusions or []
-
-
-class PyPiLibrary(Section):
-    """A PyPI library of a Databricks cluster."""
-
-    _fields = (Field("package", "package", Text()), Field("repo", "repo", Text()))
-
-    def __init__(self, package: str | None = None, repo: str | None = None) -> None:
-        super().__init__()
-        self.package, self.repo = package, repo
-
-
-class RCranLibrary(PyPiLibrary):
-    """A CRAN library of a Databricks cluster."""
-
-
-class JarLibrary(Section):
-    """A JAR of a Databricks cluster, by its place in DBFS."""
-
-    _fields = (Field("library", "library", Text()),)
-
-    def __init__(self, library: str | None = None) -> None:
-        super().__init__()
-        self.library = library
-
-
-class EggLibrary(JarLibrary):
-    """An egg of a Databricks cluster, by its place in DBFS."""
-
-
-class DatabricksSection(Section):
-    """Libraries of a Databricks cluster; recorded."""
-
-    _fields = (Field("maven_libraries", "mavenLibraries", Parts(MavenLibrary), []),
-               Field("pypi_libraries", "pypiLibraries", Parts(PyPiLibrary), []),
-               Field("rcran_libraries", "rcranLibraries", Parts(RCranLibrary), []),
-               Field("jar_libraries", "jarLibraries", Parts(JarLibrary), []),
-               Field("egg_libraries", "eggLibraries", Parts(EggLibrary), []))
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__()
-        for name, value in kwargs.items():
-            setattr(self, name, value)
-
-
-class RSection(Section):
-    """What R needs; recorded."""
-
-    _fields = (Field("r_version", "rVersion", Text()), Field("user_managed", "userManaged", Flag(), False),
-               Field("rscript_path", "rscriptPath", Text()), Field("snapshot_date", "snapshotDate", Text()),
-               Field("cran_packages", "cranPackages", Anything()), Field("github_packages", "githubPackages", Anything()),
-               Field("custom_url_packages", "customUrlPackages", Anything()), Field("bioconductor_packages", "bioConductorPackages", Anything()))
 
 
 class EnvironmentReference:
@@ -241,7 +74,7 @@ class Environment(Section):
     def from_pip_requirements(name: str, file_path: Any, pip_version: str | None = None) -> Environment:
         """An environment of a requirements file, with the Python of this process. ``-r FILE`` within it is read in."""
         environment = Environment(name)
-        environment.python.conda_dependencies.set_pip_requirements(_requirements(os.fspath(file_path)))
+        environment.python.conda_dependencies.set_pip_requirements(requirements(os.fspath(file_path)))
         environment.python.conda_dependencies.add_pip_package("azureml-defaults")
         if pip_version is not None:
             environment.python.conda_dependencies.add_conda_package(f"pip={pip_version}")
@@ -253,7 +86,7 @@ class Environment(Section):
         environment = Environment(name)
         environment.docker.enabled = True
         environment.docker.base_image = None
-        environment.docker.base_dockerfile = _dockerfile_text(dockerfile)
+        environment.docker.base_dockerfile = dockerfile_text(dockerfile)
         environment._packages_on_image(conda_specification, pip_requirements)
         return environment
 
@@ -323,7 +156,7 @@ class Environment(Section):
             self.python.conda_dependencies = given if isinstance(given, CondaDependencies) else CondaDependencies(given)
         elif pip_requirements is not None:
             given = pip_requirements
-            lines = _requirements(os.fspath(given)) if isinstance(given, (str, os.PathLike)) else given
+            lines = requirements(os.fspath(given)) if isinstance(given, (str, os.PathLike)) else given
             self.python.conda_dependencies.set_pip_requirements(lines)
         else:
             self.python.user_managed_dependencies = True
@@ -351,7 +184,7 @@ class Environment(Section):
         if conda:
             files[_CONDA_FILE] = yaml_file.dumps({"name": "project_environment", **conda})
         if dockerfile:
-            files[_DOCKERFILE] = _dockerfile_text(dockerfile)
+            files[_DOCKERFILE] = dockerfile_text(dockerfile)
             definition["docker"]["baseDockerfile"] = None
         files[_DEFINITION_FILE] = json.dumps(definition, indent=4) + "\n"
         if os.path.exists(folder) and not os.path.isdir(folder):
@@ -410,7 +243,7 @@ class Environment(Section):
         if not name and not os.path.isfile(file):
             return
         if file.endswith(".txt"):
-            self.python.conda_dependencies.set_pip_requirements(_requirements(file))
+            self.python.conda_dependencies.set_pip_requirements(requirements(file))
         else:
             self.python.conda_dependencies = CondaDependencies(file)
         self.python.conda_dependencies_file = None
@@ -574,7 +407,7 @@ class Environment(Section):
         if image and (docker["enabled"] or image != DEFAULT_CPU_IMAGE):
             out["baseImage"] = image
         if dockerfile:
-            out["baseDockerfile"] = _dockerfile_text(dockerfile, folder)
+            out["baseDockerfile"] = dockerfile_text(dockerfile, folder)
         if context:
             if context["locationType"] != "snapshot":
                 raise not_yet("A build context that is not a folder sent by DockerBuildContext.from_local_directory")
@@ -584,7 +417,7 @@ class Environment(Section):
         if docker["arguments"]:
             out["arguments"] = docker["arguments"]
         if docker["shmSize"] and (docker["enabled"] or docker["shmSize"] != "2g"):
-            out["shmSize"] = _check_size(docker["shmSize"], "environment.docker.shm_size")
+            out["shmSize"] = check_size(docker["shmSize"], "environment.docker.shm_size")
         if not docker["sharedVolumes"]:
             out["sharedVolumes"] = False
         if docker["gpuSupport"]:
@@ -634,80 +467,6 @@ class Environment(Section):
         return environment
 
 
-class ImageDetails(dict):
-    """What :meth:`Environment.get_image_details` gives: a dict."""
-
-
-class ImageBuildDetails:
-    """A build under way. ``status`` is Queued, Running, Succeeded, Failed or Canceled."""
-
-    _WORDS = {"Completed": "Succeeded", "Failed": "Failed", "Canceled": "Canceled", "NotResponding": "Failed", "NotStarted": "Queued",
-              "Queued": "Queued"}
-
-    def __init__(self, workspace: Any, run_id: str | None, environment: Environment) -> None:
-        self._workspace = workspace
-        self._run_id = run_id
-        self._environment = environment
-
-    @property
-    def run_id(self) -> str | None:
-        """The run that builds; None when nothing has to be built: a Python that is there already."""
-        return self._run_id
-
-    @property
-    def environment(self) -> Environment:
-        """What is built."""
-        return self._environment
-
-    @property
-    def status(self) -> str:
-        """How far it is, asked anew each time."""
-        return self._word(self._view()["status"]) if self._run_id else "Succeeded"
-
-    @property
-    def image_build_log(self) -> str:
-        """The log so far."""
-        if not self._run_id:
-            return ""
-        from ferry.client import quote, quote_path
-
-        base = f"/runs/{quote(self._run_id)}/logs"
-        streams = [entry["stream"] for entry in self._workspace._client.get(base).get("streams", [])]
-        return "".join(self._workspace._client.read(f"{base}/{quote_path(stream)}").decode("utf-8", "replace")
-                       for stream in streams if "build" in stream)
-
-    def wait_for_completion(self, show_output: bool = True) -> ImageBuildDetails:
-        """Waits for the end, with the build's log on the output unless told otherwise. A build that fails raises ActivityFailedException
-        with its reason."""
-        if not self._run_id:
-            return self
-        from azureml.exceptions import ActivityFailedException
-        from ferry.client import quote
-
-        view: dict[str, Any] = {}
-        for event, data, _ in self._workspace._client.events(f"/runs/{quote(self._run_id)}/events", streams="all"):
-            if event == "log" and show_output and "build" in data.get("stream", ""):
-                print(data["data"], end="", flush=True)
-            elif event == "end":
-                break
-        view = self._view()
-        if self._word(view["status"]) != "Succeeded":
-            reason = (view.get("error") or {}).get("message") or view.get("reason_text") or view["status"]
-            raise ActivityFailedException(f"environment '{self._environment.name}' was not built: {reason}")
-        return self
-
-    def _view(self) -> dict[str, Any]:
-        from ferry.client import quote
-
-        return self._workspace._client.get(f"/runs/{quote(self._run_id)}")
-
-    def _word(self, status: str) -> str:
-        return self._WORDS.get(status, "Running")
-
-    def __repr__(self) -> str:
-        return f"ImageBuildDetails(run_id={self._run_id!r}, environment={self._environment.name!r})"
-
-
 def _is_reserved(name: str) -> bool:
     return name.lower().startswith(_RESERVED)
 
@@ -726,44 +485,3 @@ def _check_name(name: Any) -> None:
 def _not_found(name: str, version: Any, workspace: Any, error: Any) -> Exception:
     error.message = f"there is no environment '{name}'{f' with version {version}' if version else ''} in workspace '{workspace.name}'"
     return error
-
-
-def _check_size(value: str, path: str) -> str:
-    digits = value[:-1] if value[-1:].lower() in ("b", "k", "m", "g") else value
-    if not digits.isdigit() or int(digits) == 0:
-        raise wrong(path, "a size such as 2g or 512m", value)
-    return value
-
-
-def _dockerfile_text(dockerfile: Any, folder: str = "") -> str:
-    """A Dockerfile's text, given as such or as the path of a file."""
-    from ferry import yaml_file
-
-    text = os.fspath(dockerfile)
-    start = text.lstrip()[:5].lower()
-    if isinstance(dockerfile, str) and ("\n" in text or start.startswith(("from ", "#", "arg "))):
-        return text
-    return yaml_file.read_text(os.path.join(folder, text))
-
-
-def _requirements(path: str, depth: int = 0) -> list[str]:
-    """The lines of a requirements file, without comments; those of files that it includes are read in."""
-    from ferry import yaml_file
-
-    if depth > 8:
-        raise UserErrorException(f"{path}: is included over more than 8 files; does one include itself?")
-    lines: list[str] = []
-    for number, line in enumerate(yaml_file.read_text(path).replace("\\\n", " ").splitlines(), 1):
-        line = line.strip() if not line.lstrip().startswith("#") else ""
-        line = line.split(" #", 1)[0].strip()
-        if not line:
-            continue
-        words = line.replace("=", " ", 1).split() if line.startswith("--requirement") else line.split()
-        if words[0] in ("-r", "--requirement") or (line.startswith("-r") and not line.startswith("--")):
-            included = words[1] if len(words) > 1 else words[0][2:]
-            if not included:
-                raise UserErrorException(f"{path}:{number}: expected the name of a requirements file behind '{words[0]}'")
-            lines.extend(_requirements(os.path.join(os.path.dirname(path), included), depth + 1))
-        else:
-            lines.append(line)
-    return lines

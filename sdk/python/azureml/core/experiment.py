@@ -70,11 +70,6 @@ class Experiment:
 
         return f"{self._workspace._client.url}/#/experiments/{quote(self._name)}?workspace={quote(self._workspace.name)}"
 
-    @staticmethod
-    def get_docs_url() -> str:
-        """Where the class is described."""
-        return "docs/coming-from-azure-ml.md"
-
     # Runs
 
     def submit(self, config: Any, tags: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:

@@ -361,8 +361,7 @@ class Run:
         names, paths = [values.check_artifact_name(name, "names") for name in names], list(paths)
         if len(names) != len(paths):
             raise UserErrorException(f"names and paths must have the same length: {len(names)} and {len(paths)}")
-        for name, path in zip(names, paths):
-            self._upload(name, path)
+        self._upload_many(list(zip(names, paths)))
 
     def upload_folder(self, name: str, path: Any, datastore_name: str | None = None) -> None:
         """Keeps all files of a folder and below under the prefix ``name``."""
@@ -370,8 +369,7 @@ class Run:
 
         _no_datastore(datastore_name)
         prefix = values.check_artifact_name(name)
-        for relative, file in list(artifacts.files_below(path)):
-            self._upload(values.check_artifact_name(prefix + "/" + relative), file)
+        self._upload_many([(values.check_artifact_name(prefix + "/" + relative), file) for relative, file in artifacts.files_below(path)])
 
     def get_file_names(self) -> Any:
         """The names of the run's files: artifacts and logs."""
@@ -690,6 +688,16 @@ class Run:
 
         artifacts.store(self._artifact_folder(), name, source)
         self._put('"artifact":' + values.to_json(name), "upload file", name)
+
+    def _upload_many(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        """Keeps several files, given as (name, path)."""
+        if self._channel is None and not isinstance(self, _OfflineRun) and not any(hasattr(path, "read") for _, path in pairs):
+            from ferry import run_files
+
+            run_files.upload_many(self._client, self._run_id, [*pairs])
+            return
+        for name, path in pairs:
+            self._upload(name, path)
 
     def _log_document(self, name: str, schema: str, value: Any) -> None:
         values.check_name(name)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Sequence
 
+from azureml.core._runconfig_sections import (AmlComputeConfiguration, ApacheSparkConfiguration, AzureContainerInstanceConfiguration, Data,
+                                              DataLocation, DataPath, DataReferenceConfiguration, Dataset, DockerConfiguration, HdiConfiguration,
+                                              HistoryConfiguration, KubernetesComputeConfiguration, MpiConfiguration, OutputData,
+                                              ParallelTaskConfiguration, PyTorchConfiguration, SourceDirectoryDataStoreConfiguration,
+                                              SparkConfiguration, TensorflowConfiguration)
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.container_registry import ContainerRegistry
 from azureml.core.environment import (DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, DatabricksSection, DockerBuildContext, DockerSection, EggLibrary,
                                       Environment, JarLibrary, MavenLibrary, PyPiLibrary, PythonSection, RCranLibrary, SparkPackage,
-                                      SparkSection, _check_size)
+                                      SparkSection)
 from azureml.exceptions import UserErrorException
 from ferry.not_yet import not_yet
-from ferry.section import Anything, Field, Flag, Kind, Number, Part, PartMap, Section, Text, TextMap, Texts, Whole, Word, wrong
+from ferry.section import Anything, Field, Flag, Kind, Part, PartMap, Section, Text, TextMap, Whole, Word, wrong
 
 __all__ = ["AmlComputeConfiguration", "ApacheSparkConfiguration", "AzureContainerInstanceConfiguration", "CondaDependencies", "ContainerRegistry",
            "DEFAULT_CPU_IMAGE", "DEFAULT_GPU_IMAGE", "Data", "DataLocation", "DataPath", "DataReferenceConfiguration", "DatabricksSection",
@@ -33,289 +38,6 @@ _NOT_YET_TARGETS = {"amlcompute": "A cluster that is made for one run (target 'a
 # The names of 2018.
 EnvironmentDefinition = Environment
 PythonEnvironment = PythonSection
-
-
-class HistoryConfiguration(Section):
-    """What is kept with a run: ``outputs/``, the source folder, and the folders whose files are sent while it goes on."""
-
-    _fields = (Field("output_collection", "outputCollection", Flag(), True), Field("snapshot_project", "snapshotProject", Flag(), True),
-               Field("directories_to_watch", "directoriesToWatch", Texts(), ["logs"]))
-
-    def _leftover(self, members: Mapping, path: str) -> None:
-        pass  # the schema allows further keys
-
-
-class SparkConfiguration(Section):
-    """Settings of Spark."""
-
-    _fields = (Field("configuration", "configuration", TextMap(), {"spark.app.name": "Azure ML Experiment", "spark.yarn.maxAppAttempts": "1"}),)
-
-
-class ApacheSparkConfiguration(SparkConfiguration):
-    """Settings of Spark, under its newer name."""
-
-
-class HdiConfiguration(Section):
-    """How YARN runs the driver: ``cluster``, ``client`` or ``none``."""
-
-    _fields = (Field("yarn_deploy_mode", "yarnDeployMode", Word("None", "Client", "Cluster"), "Cluster"),)
-
-
-class TensorflowConfiguration(Section):
-    """TensorFlow's workers and parameter servers."""
-
-    _fields = (Field("worker_count", "workerCount", Whole(1), 1), Field("parameter_server_count", "parameterServerCount", Whole(0), 1))
-
-    def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
-        super().__init__()
-        self.worker_count, self.parameter_server_count = worker_count, parameter_server_count
-        self._write(type(self).__name__)
-
-
-class MpiConfiguration(Section):
-    """MPI's processes on each node, and the nodes."""
-
-    _fields = (Field("process_count_per_node", "processCountPerNode", Whole(1), 1), Field("node_count", "nodeCount", Whole(1), 1))
-
-    def __init__(self, process_count_per_node: int = 1, node_count: int = 1) -> None:
-        super().__init__()
-        self.process_count_per_node, self.node_count = process_count_per_node, node_count
-        self._write(type(self).__name__)
-
-
-class PyTorchConfiguration(Section):
-    """PyTorch's processes in all (None: one per node), the nodes, and how they talk (``Nccl`` or ``Gloo``)."""
-
-    _fields = (Field("communication_backend", "communicationBackend", Word("Nccl", "Gloo", "Mpi"), "Nccl"),
-               Field("process_count", "processCount", Whole(1)), Field("node_count", "nodeCount", Whole(1), 1))
-
-    def __init__(self, communication_backend: str = "Nccl", process_count: int | None = None, node_count: int = 1) -> None:
-        super().__init__()
-        self.communication_backend, self.process_count, self.node_count = communication_backend, process_count, node_count
-        self._write(type(self).__name__)
-
-
-class ParallelTaskConfiguration(Section):
-    """Many independent workers of one script."""
-
-    _fields = (Field("max_retries_per_worker", "maxRetriesPerWorker", Whole(0), 0),
-               Field("worker_count_per_node", "workerCountPerNode", Whole(1), 1), Field("terminal_exit_codes", "terminalExitCodes", Anything()))
-
-    def __init__(self, max_retries_per_worker: int = 0, worker_count_per_node: int = 1, terminal_exit_codes: list[int] | None = None) -> None:
-        super().__init__()
-        self.max_retries_per_worker, self.worker_count_per_node = max_retries_per_worker, worker_count_per_node
-        self.terminal_exit_codes = terminal_exit_codes
-        self._write(type(self).__name__)
-
-
-class AmlComputeConfiguration(Section):
-    """The cluster that is made for one run (target ``amlcompute``)."""
-
-    _fields = (Field("name", "name", Text()), Field("vm_size", "vmSize", Text()), Field("vm_priority", "vmPriority", Word("dedicated", "lowpriority")),
-               Field("retain_cluster", "retainCluster", Flag(), False), Field("cluster_max_node_count", "clusterMaxNodeCount", Whole(1), 1))
-
-    # The name that the documentation of 2019 uses.
-    @property
-    def _cluster_max_node_count(self) -> int:
-        return self.cluster_max_node_count
-
-    @_cluster_max_node_count.setter
-    def _cluster_max_node_count(self, count: int) -> None:
-        self.cluster_max_node_count = count
-
-
-class AzureContainerInstanceConfiguration(Section):
-    """The container that is made for one run (target ``containerinstance``)."""
-
-    _fields = (Field("region", "region", Text()), Field("cpu_cores", "cpuCores", Number(), 2), Field("memory_gb", "memoryGb", Number(), 3.5))
-
-
-class KubernetesComputeConfiguration(Section):
-    """What a run needs of a Kubernetes cluster."""
-
-    _fields = (Field("instance_type", "instanceType", Text()),)
-
-
-class DockerConfiguration(Section):
-    """Whether the script runs in a container, and how it is started. It wins over the environment's docker section."""
-
-    _fields = (Field("use_docker", "useDocker", Flag()), Field("shared_volumes", "sharedVolumes", Flag()),
-               Field("arguments", "arguments", Texts()), Field("shm_size", "shmSize", Text()))
-
-    def __init__(self, use_docker: bool | None = False, shared_volumes: bool | None = True, arguments: list[str] | None = None,
-                 shm_size: str | None = None) -> None:
-        super().__init__()
-        self.use_docker, self.shared_volumes, self.arguments, self.shm_size = use_docker, shared_volumes, arguments, shm_size
-        self._write(type(self).__name__)
-
-    def _change(self, definition: dict[str, Any]) -> None:
-        """Says in a definition what this says instead."""
-        docker = dict(definition.get("docker") or {})
-        if self.use_docker is not None:
-            docker.pop("enabled", None)
-            if self.use_docker:
-                docker["enabled"] = True
-                if not any(docker.get(key) for key in ("baseImage", "baseDockerfile", "buildContext")):
-                    docker["baseImage"] = DEFAULT_CPU_IMAGE
-        if not docker.get("enabled"):
-            definition.pop("docker", None)
-            if docker:
-                definition["docker"] = docker
-            return
-        if self.shared_volumes is not None:
-            docker.pop("sharedVolumes", None)
-            if not self.shared_volumes:
-                docker["sharedVolumes"] = False
-        if self.arguments:
-            docker["arguments"] = [*docker.get("arguments", []), *self.arguments]
-        docker["shmSize"] = _check_size(str(self.shm_size), "docker.shm_size") if self.shm_size else docker.get("shmSize", "2g")
-        definition["docker"] = docker
-
-
-class DataReferenceConfiguration(Section):
-    """A path on a datastore that a run gets (``mount``, ``download``) or fills (``upload``)."""
-
-    _fields = (Field("data_store_name", "dataStoreName", Text()), Field("mode", "mode", Word("Mount", "Download", "Upload"), "Mount"),
-               Field("path_on_data_store", "pathOnDataStore", Text()), Field("path_on_compute", "pathOnCompute", Text()),
-               Field("overwrite", "overwrite", Flag(), False))
-
-    def __init__(self, datastore_name: str | None = None, mode: str = "mount", path_on_datastore: str | None = None,
-                 path_on_compute: str | None = None, overwrite: bool = False) -> None:
-        super().__init__()
-        self.data_store_name, self.mode = getattr(datastore_name, "name", datastore_name), mode
-        self.path_on_data_store, self.path_on_compute, self.overwrite = path_on_datastore, path_on_compute, overwrite
-
-    # As the constructor spells them.
-    @property
-    def datastore_name(self) -> str | None:
-        """The datastore's name."""
-        return self.data_store_name
-
-    @datastore_name.setter
-    def datastore_name(self, name: str | None) -> None:
-        self.data_store_name = name
-
-    @property
-    def path_on_datastore(self) -> str | None:
-        """The path on it; None: all of it."""
-        return self.path_on_data_store
-
-    @path_on_datastore.setter
-    def path_on_datastore(self, path: str | None) -> None:
-        self.path_on_data_store = path
-
-    def _submit(self, name: str, submission: dict[str, Any]) -> None:
-        written = self._write(f"data_references.{name}")
-        if not written["dataStoreName"]:
-            raise UserErrorException(f"data_references.{name}: expected the name of a datastore, found nothing")
-        place = {"datastore": written["dataStoreName"], "path": written["pathOnDataStore"] or ""}
-        rest = {"path_on_compute": written["pathOnCompute"], "overwrite": written["overwrite"]}
-        rest = {key: value for key, value in rest.items() if value}
-        if written["mode"] == "Upload":
-            submission.setdefault("outputs", {})[name] = {**place, "mode": "upload", **rest}
-        else:
-            submission.setdefault("data", {})[name] = {"paths": [place], "mode": written["mode"].lower(), **rest}
-
-
-class SourceDirectoryDataStoreConfiguration(Section):
-    """The datastore that holds the source folder."""
-
-    _fields = (Field("data_store_name", "dataStoreName", Text()),)
-
-
-class Dataset(Section):
-    """A dataset as a run configuration names it."""
-
-    _fields = (Field("dataset_id", "id", Text()), Field("dataset_name", "name", Text()), Field("dataset_version", "version", Text()))
-
-    def __init__(self, dataset_id: str | None = None, dataset_name: str | None = None, dataset_version: str | None = None) -> None:
-        super().__init__()
-        self.dataset_id, self.dataset_name, self.dataset_version = dataset_id, dataset_name, dataset_version
-
-
-class DataPath(Section):
-    """A path on a datastore as a run configuration names it."""
-
-    _fields = (Field("datastore_name", "datastoreName", Text()), Field("relative_path", "relativePath", Text()))
-
-    def __init__(self, datastore_name: str | None = None, relative_path: str | None = None) -> None:
-        super().__init__()
-        self.datastore_name, self.relative_path = datastore_name, relative_path
-
-
-class DataLocation(Section):
-    """Where data is: a dataset, or a path on a datastore."""
-
-    _fields = (Field("dataset", "dataset", Part(Dataset)), Field("data_path", "datapath", Part(DataPath)))
-
-    def __init__(self, dataset: Dataset | None = None, data_path: DataPath | None = None) -> None:
-        super().__init__()
-        self.dataset, self.data_path = dataset, data_path
-
-
-class Data(Section):
-    """Data that a run gets, by the name that its arguments use (``DatasetConsumptionConfig:NAME``)."""
-
-    _fields = (Field("data_location", "dataLocation", Part(DataLocation)),
-               Field("create_output_directories", "createOutputDirectories", Flag(), False),
-               Field("mechanism", "mechanism", Word("Mount", "Download", "Upload", "Direct"), "Mount"),
-               Field("environment_variable_name", "environmentVariableName", Text()), Field("path_on_compute", "pathOnCompute", Text()),
-               Field("overwrite", "overwrite", Flag(), False))
-
-    def __init__(self, data_location: DataLocation | None = None, create_output_directories: bool = False, mechanism: str | None = None,
-                 environment_variable_name: str | None = None, path_on_compute: str | None = None, overwrite: bool = False) -> None:
-        super().__init__()
-        self.data_location, self.create_output_directories = data_location, create_output_directories
-        self.mechanism, self.environment_variable_name = mechanism or "Mount", environment_variable_name
-        self.path_on_compute, self.overwrite = path_on_compute, overwrite
-
-    def _submit(self, name: str, submission: dict[str, Any], workspace: Any) -> None:
-        written = self._write(f"data.{name}")
-        location = written["dataLocation"] or {}
-        dataset, place = location.get("dataset") or {}, location.get("datapath") or {}
-        one: dict[str, Any] = {"mode": written["mechanism"].lower()}
-        if dataset.get("id") or dataset.get("name"):
-            if workspace is None:
-                raise UserErrorException(f"data.{name}: a dataset can only be looked up in a workspace; submit it to an experiment")
-            one.update(_dataset_paths(workspace, dataset, name))
-        elif place.get("datastoreName"):
-            one["paths"] = [{"datastore": place["datastoreName"], "path": place["relativePath"] or ""}]
-        else:
-            raise UserErrorException(f"data.{name}.data_location: expected a dataset or a path on a datastore, found nothing")
-        for key, field in (("environment_variable", "environmentVariableName"), ("path_on_compute", "pathOnCompute"), ("overwrite", "overwrite")):
-            if written[field]:
-                one[key] = written[field]
-        submission.setdefault("data", {})[name] = one
-
-
-class OutputData(Section):
-    """Data that a run leaves on a datastore."""
-
-    _fields = (Field("output_location", "outputLocation", Anything()), Field("mechanism", "mechanism", Word("Upload", "Mount", "Hdfs"), "Upload"),
-               Field("additional_options", "additionalOptions", Anything()), Field("environment_variable_name", "environmentVariableName", Text()))
-
-    def _submit(self, name: str, submission: dict[str, Any]) -> None:
-        written = self._write(f"output_data.{name}")
-        location = written["outputLocation"] or {}
-        place = location.get("datapath") or location.get("dataPath") or {}
-        if not place.get("datastoreName"):
-            raise UserErrorException(f"output_data.{name}.output_location: expected a datapath with a datastoreName, found nothing")
-        if written["mechanism"] == "Hdfs":
-            raise not_yet("Output to HDFS (output_data)")
-        options = written["additionalOptions"] or {}
-        one: dict[str, Any] = {"datastore": place["datastoreName"], "path": place.get("relativePath") or "", "mode": written["mechanism"].lower()}
-        if options.get("pathOnCompute"):
-            one["path_on_compute"] = options["pathOnCompute"]
-        upload = options.get("uploadOptions") or {}
-        if upload.get("overwrite"):
-            one["overwrite"] = True
-        globs = (upload.get("sourceGlobs") or {}).get("globPatterns")
-        if globs:
-            one["globs"] = list(globs)
-        register = (options.get("registrationOptions") or {})
-        if register.get("name"):
-            one["register"] = {"name": register["name"], "description": register.get("description") or "", "tags": register.get("tags") or {}}
-        submission.setdefault("outputs", {})[name] = one
 
 
 class _Arguments(Kind):
@@ -477,7 +199,7 @@ class RunConfiguration(Section):
 
     def _content(self) -> dict[str, Any]:
         """What goes into a file: everything but what says nothing."""
-        content = self._write()
+        content = self._with_data_as_sections()._write()
         if not content["command"]:
             del content["command"]
         for key in ("jobName", "prepareEnvironment", "instanceTypes", "credentialPassthrough", "identity", "exposedPorts", "priority",
@@ -511,6 +233,24 @@ class RunConfiguration(Section):
         del docker["platform"]
         return content
 
+    def _with_data_as_sections(self) -> RunConfiguration:
+        """The same with sections in place of the objects that stand for data, also of those in arguments and command."""
+        import copy
+
+        other = copy.copy(self)
+        other.data_references, other.data = dict(_mapping(self.data_references, "data_references")), dict(_mapping(self.data, "data"))
+        words = [*(self.arguments or ()), *(() if isinstance(self.command, str) else self.command or ())]
+        for one in [*other.data_references.values(), *other.data.values(), *words]:
+            if not hasattr(one, "_ferry_argument"):
+                continue
+            if hasattr(one, "to_config"):
+                other.data_references[one.data_reference_name] = one.to_config()
+            elif hasattr(one, "dataset"):
+                other.data[one.name] = _data_section(one)
+            else:
+                raise UserErrorException(f"{one!r} cannot be written to a file; add it after the configuration was loaded")
+        return other
+
     def _named(self, content: Mapping[str, Any]) -> None:
         """An environment of nothing but name and version is a registered one."""
         section = next((value for key, value in content.items() if str(key).lower() == "environment"), None)
@@ -525,9 +265,13 @@ class RunConfiguration(Section):
     def _submission(self, workspace: Any = None, source_directory: Any = None) -> dict[str, Any]:
         """The fields of a run that the configuration decides. Everything is checked first. ``workspace`` is asked for datasets that are
         named by their ids, ``source_directory`` is where files that the environment names are looked for."""
-        written = {field.key: field.kind.write(getattr(self, field.name), field.name) for field in self._fields
-                   if field.name not in ("environment", "arguments", "command", "data_references", "data", "output_data")
-                   and getattr(self, field.name) is not None}
+        written = {}
+        for field in self._fields:
+            if field.name not in ("environment", "arguments", "command", "data_references", "data", "output_data"):
+                value = getattr(self, field.name)
+                if value is None and not field.optional:
+                    value = field.initial()
+                written[field.key] = None if value is None else field.kind.write(value, field.name)
         self._refuse_later(written)
         submission: dict[str, Any] = {"target": written["target"]}
         if workspace is not None:
@@ -540,7 +284,7 @@ class RunConfiguration(Section):
         if variables:
             submission["environment"] = variables
         self._with_data(submission, workspace)
-        self._with_history(submission)
+        _with_history(submission, written["history"])
         for key, field in (("max_duration_seconds", "maxRunDurationSeconds"), ("priority", "priority"), ("name", "jobName")):
             if written.get(field):
                 submission[key] = written[field]
@@ -614,19 +358,6 @@ class RunConfiguration(Section):
             else:
                 raise wrong(f"output_data.{name}", "an OutputFileDatasetConfig or an OutputData", one)
 
-    def _with_history(self, submission: dict[str, Any]) -> None:
-        history = self.history._write("history")
-        folders = history["directoriesToWatch"]
-        for i, folder in enumerate(folders):
-            if not folder or folder.startswith("/") or ".." in folder.split("/"):
-                raise wrong(f"history.directories_to_watch[{i}]", "a folder inside of the source folder", folder)
-        if folders != ["logs"]:
-            submission["watch"] = folders
-        if not history["outputCollection"]:
-            submission["collect_outputs"] = False
-        if not history["snapshotProject"]:
-            submission["keep_snapshot"] = False
-
     def _refuse_later(self, written: Mapping[str, Any]) -> None:
         """What is right and comes in a later version."""
         if written["target"] in _NOT_YET_TARGETS:
@@ -689,6 +420,20 @@ def argument_texts(arguments: Any, submission: dict[str, Any] | None, path: str 
     return texts
 
 
+def _with_history(submission: dict[str, Any], history: Mapping[str, Any]) -> None:
+    """What is kept with the run, as far as it is not the usual."""
+    folders = history["directoriesToWatch"]
+    for i, folder in enumerate(folders):
+        if not folder or folder.startswith("/") or ".." in folder.split("/"):
+            raise wrong(f"history.directories_to_watch[{i}]", "a folder inside of the source folder", folder)
+    if folders != ["logs"]:
+        submission["watch"] = folders
+    if not history["outputCollection"]:
+        submission["collect_outputs"] = False
+    if not history["snapshotProject"]:
+        submission["keep_snapshot"] = False
+
+
 def _mapping(value: Any, path: str) -> Mapping[str, Any]:
     if value is None:
         return {}
@@ -704,26 +449,18 @@ def _bare(environment: Environment) -> Environment:
     return bare
 
 
+def _data_section(one: Any) -> Data:
+    """A dataset as an input, in the form of files: by the dataset's id."""
+    if getattr(one.dataset, "id", None) is None:
+        raise UserErrorException(f"data.{one.name}: only a dataset that is registered can be written to a file; register it first")
+    return Data(DataLocation(Dataset(dataset_id=one.dataset.id)), mechanism=one.mode, environment_variable_name=one.name,
+                path_on_compute=one.path_on_compute, overwrite=bool(one.path_on_compute))
+
+
 def _is_own_server(workspace: Any) -> bool:
     """Whether runs on ``local`` are on this very machine: the server is this user's own."""
     located = getattr(getattr(workspace, "_client", None), "_located", None)
     return bool(located and located().home)
-
-
-def _dataset_paths(workspace: Any, dataset: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The paths of a registered dataset."""
-    from ferry.client import NotFound, quote
-
-    try:
-        if dataset.get("id"):
-            view = workspace._client.get(f"/datasets/by-id/{quote(dataset['id'])}", workspace=workspace.name)
-        else:
-            query = {"version": dataset["version"]} if dataset.get("version") else {}
-            view = workspace._client.get(f"/datasets/{quote(dataset['name'])}", workspace=workspace.name, **query)
-    except NotFound as error:
-        error.message = f"data.{name}: there is no dataset '{dataset.get('id') or dataset['name']}' in workspace '{workspace.name}'"
-        raise
-    return {"paths": view["definition"]["paths"], "dataset": view["id"]}
 
 
 def _find_file(path: str, name: str | None) -> str:

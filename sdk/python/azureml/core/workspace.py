@@ -408,6 +408,10 @@ class Workspace:
             return (self._record.get("properties") or {}).get(key) or given
         return given
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process finds the server by its own environment.
+        return {**self.__dict__, "_connection": None}
+
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, Workspace) and (self.name, self._subscription_id, self._resource_group) == (
             other.name, other._subscription_id, other._resource_group)

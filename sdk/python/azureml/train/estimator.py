@@ -6,7 +6,7 @@ import os
 from typing import Any, Mapping, Sequence
 
 from azureml.core.conda_dependencies import CondaDependencies
-from azureml.core.environment import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, Environment, _check_size, _requirements
+from azureml.core.environment import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, Environment, check_size, requirements
 from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration, RunConfiguration, TensorflowConfiguration
 from azureml.core.script_run_config import ScriptRunConfig
 from azureml.exceptions import UserErrorException
@@ -45,7 +45,7 @@ class MMLBaseEstimator(ScriptRunConfig):
         if environment_variables:
             configuration.environment_variables = dict(environment_variables)
         if shm_size is not None:
-            configuration.environment.docker.shm_size = _check_size(str(shm_size), "shm_size")
+            configuration.environment.docker.shm_size = check_size(str(shm_size), "shm_size")
         if vm_size is not None or vm_priority is not None:
             configuration.amlcompute.vm_size, configuration.amlcompute.vm_priority = vm_size, vm_priority
             if compute_target is None:
@@ -77,10 +77,15 @@ class MMLBaseEstimator(ScriptRunConfig):
         return self.script
 
     def _warn(self) -> None:
+        import sys
         import warnings
 
+        # The line that is to be changed is the first one outside of this package.
+        level, frame = 2, sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("azureml."):
+            level, frame = level + 1, frame.f_back
         warnings.warn(f"{type(self).__name__} is deprecated since version 1.19.0: use ScriptRunConfig with an Environment", DeprecationWarning,
-                      stacklevel=4)
+                      stacklevel=level)
 
     def _distribute(self, training: Any, node_count: int) -> None:
         configuration = self.run_config
@@ -115,7 +120,7 @@ class MMLBaseEstimator(ScriptRunConfig):
         if conda_file is not None:
             environment.python.conda_dependencies = CondaDependencies(_beside(conda_file, folder))
         elif pip_file is not None:
-            environment.python.conda_dependencies.set_pip_requirements(_requirements(_beside(pip_file, folder)))
+            environment.python.conda_dependencies.set_pip_requirements(requirements(_beside(pip_file, folder)))
         packages = environment.python.conda_dependencies
         if not user_managed and conda_file is None:
             for package in self._framework_packages:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from azureml.core.environment import Environment, _check_size
+from azureml.core.environment import Environment, check_size
 from azureml.core.runconfig import HistoryConfiguration, RunConfiguration
 from azureml.core.script_run_config import ScriptRunConfig
 from azureml.exceptions import UserErrorException
@@ -93,7 +93,7 @@ class ReinforcementLearningEstimator(MMLBaseEstimator):
         configuration.environment = self._head_environment(environment, source_directory, framework, worker, bool(use_gpu), conda_packages,
                                                            pip_packages, conda_dependencies_file, pip_requirements_file)
         if shm_size is not None:
-            configuration.environment.docker.shm_size = _check_size(str(shm_size), "shm_size")
+            configuration.environment.docker.shm_size = check_size(str(shm_size), "shm_size")
         configuration.environment_variables = {**worker.environment_variables, **dict(environment_variables or {})}
         for i, one in enumerate([*(inputs or ()), *worker.inputs]):
             self._add_input(configuration, one, f"inputs[{i}]")
