@@ -24,7 +24,7 @@ def details(workspace: Any, run_id: str, with_logs: bool = False) -> dict[str, A
     warnings = _warnings(view)
     if warnings:
         found["warnings"] = warnings
-    definition = definition_of(client, run_id, view)
+    definition = definition_of(client, run_id)
     found["properties"] = properties(view, definition)
     found["inputDatasets"] = [_input(workspace, item) for item in view.get("inputDatasets") or ()]
     found["outputDatasets"] = [_output(workspace, item) for item in view.get("outputDatasets") or ()]
@@ -62,18 +62,9 @@ def properties(view: dict[str, Any], definition: dict[str, Any]) -> dict[str, st
     return found
 
 
-def definition_of(client: Any, run_id: str, view: dict[str, Any] | None = None) -> dict[str, Any]:
+def definition_of(client: Any, run_id: str) -> dict[str, Any]:
     """The run's whole specification."""
-    from ferry.client import NotFound
-
-    try:
-        return client.get(runs.path(run_id, "/definition"))
-    except NotFound as missing:
-        if missing.slug == "run.not_found":
-            raise
-    view = view or client.get(runs.path(run_id))
-    environment = view.get("environment") or {}
-    return {**(view.get("spec") or {}), "environment": environment if environment.get("definition") else None}
+    return client.get(runs.path(run_id, "/definition"))
 
 
 def run_definition(view: dict[str, Any], definition: dict[str, Any]) -> dict[str, Any]:
