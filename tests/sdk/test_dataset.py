@@ -76,6 +76,8 @@ def test_paths_begin_below_the_folder_that_was_named(store, tmp_path):
     ("a/**", ["a/x", "a/b/x"], ["a", "ab/x"]),
     ("a?c", ["abc"], ["ac", "a/c"]),
     ("a.b*", ["a.b", "a.bc"], ["axb"]),
+    ("**/x", ["x", "a/x", "a/b/x"], ["ax", "a/ax"]),
+    ("a/b**c", ["a/bc", "a/bxc"], ["a/b/c"]),
 ])
 def test_patterns(pattern, matches, not_):
     regex = _files.glob_regex(pattern)
@@ -481,7 +483,7 @@ def test_inputs_of_runs(store, workspace, tmp_path):
     assert table.as_named_input("table")._ferry_argument(submission) == "DatasetConsumptionConfig:table"
     data = submission["data"]
     where = [{"datastore": "workspaceblobstore", "path": "run"}]
-    assert data["train"] == {"paths": where, "mode": "mount", "environment_variable": "train", "dataset": files.id, "path_on_compute": "here", "overwrite": True}
+    assert data["train"] == {"paths": where, "mode": "mount", "environment_variable": "train", "dataset": files.id, "path_on_compute": "here"}
     assert data["table"] == {"paths": where, "mode": "direct", "environment_variable": "table", "dataset": table.id}
     assert Dataset.get_by_id(workspace, files.id).to_path() == ["/a.csv", "/b.csv"]
     text = files.take(1).as_download()._ferry_argument(submission)
@@ -522,10 +524,10 @@ def test_outputs_of_runs(store):
         "datastore": "workspaceblobstore", "path": "out/{run-id}", "mode": "upload", "overwrite": True, "path_on_compute": "made", "globs": ["*.csv"],
         "register": {"name": "results", "description": "d", "tags": {"k": "v"}}}
     table = OutputFileDatasetConfig("table", (store, "t")).read_delimited_files().drop_columns("x").register_on_complete("tables")
-    table._ferry_argument(submission)
-    register = submission["outputs"]["table"]["register"]
-    assert (register["name"], register["type"], register["read"]["format"], register["steps"]) == (
-        "tables", "Tabular", "delimited", [{"op": "drop", "columns": ["x"]}])
+    with pytest.raises(ScenarioNotSupportedException, match="^register_on_complete of an output that is read as a table is not part of this version of Ferry yet."):
+        table._ferry_argument(submission)
+    OutputFileDatasetConfig("table", (store, "t")).read_parquet_files().keep_columns(["x"])._ferry_argument(submission)
+    assert submission["outputs"]["table"]["path"] == "t"
     with pytest.raises(UserErrorException, match="the output of another run, which only a pipeline can order"):
         output.as_input("in").as_download()._ferry_argument({})
     for call in (lambda: OutputFileDatasetConfig("a b"), lambda: OutputFileDatasetConfig(destination=5),

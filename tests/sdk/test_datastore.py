@@ -166,6 +166,8 @@ def test_references_are_arguments(workspace):
     root = store.as_mount()
     assert root.path_on_datastore is None and root.mode == "mount" and root.path("a").path("b/").path_on_datastore == "a/b"
     assert store.as_download().mode == "download" and store.as_upload().mode == "upload"
+    with pytest.raises(UserErrorException, match="as_upload needs a folder of the datastore"):
+        store.as_upload()._ferry_argument({})
     assert store.path("x").data_reference_name != store.path("x").data_reference_name
 
 

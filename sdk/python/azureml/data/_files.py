@@ -66,18 +66,14 @@ def literal_folder(pattern: str) -> str:
 
 def glob_regex(pattern: str) -> re.Pattern[str]:
     """What a pattern matches, as a regular expression for whole paths."""
-    out, at = [], 0
-    while at < len(pattern):
-        if pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] == "/"):
-            out.append("(?:.*/)?")
-            at += 3
-        elif pattern.startswith("**", at):
-            out.append(".*")
-            at += 2
+    parts = pattern.split("/")
+    out = []
+    for at, part in enumerate(parts):
+        last = at == len(parts) - 1
+        if part == "**":
+            out.append(".*" if last else "(?:.*/)?")
         else:
-            char = pattern[at]
-            out.append("[^/]*" if char == "*" else "[^/]" if char == "?" else re.escape(char))
-            at += 1
+            out.append("".join("[^/]*" if char == "*" else "[^/]" if char == "?" else re.escape(char) for char in part) + ("" if last else "/"))
     return re.compile("".join(out) + r"\Z", re.DOTALL)
 
 

@@ -72,7 +72,7 @@ class DatasetConsumptionConfig:
         value: dict[str, Any] = {"mode": self.mode, "environment_variable": self.name, "dataset": dataset._kept(workspace_of(submission)),
                                  "paths": dataset._definition["paths"] if self.mode == "direct" else dataset._staged_paths()}
         if self.path_on_compute:
-            value.update(path_on_compute=self.path_on_compute, overwrite=True)
+            value["path_on_compute"] = self.path_on_compute
         put(submission, "data", self.name, value)
         return str(self)
 

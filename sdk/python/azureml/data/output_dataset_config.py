@@ -160,10 +160,10 @@ class OutputTabularDatasetConfig(OutputDatasetConfig):
 
     def _ferry_argument(self, submission: dict[str, Any]) -> str:
         """Adds the output to a submission and gives the text of the command line."""
-        output = self._output
         if self._register:
-            output = output._with(_register=dict(self._register, type="Tabular", **self._definition))
-        return output._ferry_argument(submission)
+            raise not_yet("register_on_complete of an output that is read as a table", "Register the output itself, and make the table of it with "
+                          "Dataset.Tabular when the run has completed.")
+        return self._output._ferry_argument(submission)
 
 
 class HDFSOutputDatasetConfig(OutputDatasetConfig):
