@@ -491,7 +491,7 @@ def test_inputs_of_runs(store, workspace, tmp_path):
     assert name.startswith("input_") and data[name]["mode"] == "download" and data[name]["paths"] == [{"datastore": "workspaceblobstore", "path": "run/a.csv"}]
     assert DatasetConsumptionConfig("x", files, "mount").mode == "mount" and DatasetConsumptionConfig("x", files).as_download().mode == "download"
     assert files.as_mount().name != files.as_mount().name
-    for call in (lambda: files.as_named_input("a b"), lambda: files.as_named_input("1a"), lambda: DatasetConsumptionConfig("x", 5),
+    for call in (lambda: files.as_named_input("a b"), lambda: files.as_named_input("1a"), lambda: files.as_named_input("PATH"), lambda: DatasetConsumptionConfig("x", 5),
                  lambda: DatasetConsumptionConfig("x", files, "link"), lambda: table.as_named_input("t").as_mount()):
         with pytest.raises(UserErrorException):
             call()

@@ -13,6 +13,8 @@ from ferry.not_yet import not_yet
 __all__ = ["DatasetConsumptionConfig"]
 
 _MODES = ("direct", "mount", "download", "hdfs")
+# The script finds the path in the variable of the input's name.
+_TAKEN = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}\Z")
 
 
@@ -25,6 +27,8 @@ class DatasetConsumptionConfig:
     def __init__(self, name: str, dataset: Any, mode: str = "direct", path_on_compute: str | None = None) -> None:
         if not isinstance(name, str) or not _NAME.match(name):
             raise UserErrorException(f"name must have letters, digits and '_', begin with a letter or '_', and have at most 255 characters; it is {name!r}")
+        if name in _TAKEN:
+            raise UserErrorException(f"name must not be '{name}': the variable of this name holds something that every program needs")
         lower = mode.lower() if isinstance(mode, str) else mode
         if lower not in _MODES:
             raise UserErrorException(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
