@@ -7,14 +7,14 @@ import threading
 
 import pandas
 import pytest
-from azureml.core import Dataset, Datastore
+from azureml.core import Dataset, Datastore, Workspace
 from azureml.data import (DataType, FileDataset, HDFSOutputDatasetConfig, LinkTabularOutputDatasetConfig, OutputFileDatasetConfig,
                           TabularDataset, dataset_type_definitions)
 from azureml.data import _context, _files, _partition
 from azureml.data.dataset_consumption_config import DatasetConsumptionConfig
 from azureml.data.dataset_error_handling import DatasetExecutionError, DatasetValidationError
 from azureml.data.dataset_factory import FileDatasetFactory, TabularDatasetFactory
-from azureml.exceptions import DatasetTimestampMissingError, ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import DatasetTimestampMissingError, ScenarioNotSupportedException, ServiceException, UserErrorException
 from data_fixture import workspace  # noqa: F401
 from ferry_fixture import read_tree, write_tree
 
@@ -176,6 +176,7 @@ def test_subsets_are_new_and_add_up(store, tmp_path):
     assert one.to_path() == one.to_path() and sorted(one.to_path() + two.to_path()) == every
     assert set(dataset.take_sample(0.5, seed=1).to_path()) < set(every) and dataset.to_path() == every
     assert dataset.filter(dataset.file_metadata("Size") > 1).to_path() == every[10:]
+    assert dataset.filter(dataset.file_metadata("Extension") == ".csv").to_path() == []
     for call in (lambda: dataset.take(-1), lambda: dataset.take(True), lambda: dataset.random_split(1.5), lambda: dataset.take_sample("x"),
                  lambda: dataset.random_split(0.5, seed="s"), lambda: dataset.filter(True), lambda: dataset.file_metadata("Owner")):
         with pytest.raises(UserErrorException):
@@ -420,6 +421,23 @@ def test_what_comes_later(store, tmp_path):
                        (lambda: LinkTabularOutputDatasetConfig()._ferry_argument({}), "LinkTabularOutputDatasetConfig")):
         with pytest.raises(ScenarioNotSupportedException, match="^%s is not part of this version of Ferry yet." % what):
             call()
+
+
+def test_a_server_that_went_away_leaves_nothing_half_done(own, outside, tmp_path, monkeypatch):
+    monkeypatch.setenv("FERRY_URL", own.url)
+    monkeypatch.setenv("FERRY_TOKEN", own.token)
+    place = Workspace.get("default")
+    store = Datastore.get_default(place)
+    put(store, tmp_path, {"a.txt": "a" * 100_000, "b.txt": "b"}, "d")
+    dataset = Dataset.File.from_files((store, "d"))
+    entries = list(dataset._entries())
+    place._client.patience = 0.2
+    own.kill_server()
+    for call in (lambda: dataset.download(tmp_path / "out"), lambda: _files.fetch_all(place, entries, str(tmp_path / "out"), False),
+                 lambda: store.upload(tmp_path / "put", "e", show_progress=False), lambda: dataset.register(place, "d")):
+        with pytest.raises(ServiceException):
+            call()
+    assert read_tree(tmp_path / "out") == {}
 
 
 # Names and versions

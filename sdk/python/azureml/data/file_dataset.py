@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["FileDataset"]
 
 _MOST_PATHS = 10_000
-_METADATA = ("Size", "LastModifiedTime", "CreationTime")
+_METADATA = ("Size", "LastModifiedTime", "CreationTime", "Extension", "CanSeek")
 
 
 class FileDataset(AbstractDataset):
@@ -60,7 +60,8 @@ class FileDataset(AbstractDataset):
         raise not_yet("FileDataset.as_cache", "as_mount and as_download keep what they fetched on the node.")
 
     def file_metadata(self, col: str) -> Any:
-        """A property of each file, to be compared in :meth:`filter`: ``Size``, ``LastModifiedTime`` or ``CreationTime``."""
+        """A property of each file, to be compared in :meth:`filter`: ``Size``, ``LastModifiedTime``, ``CreationTime``, ``Extension`` or
+        ``CanSeek``."""
         if col not in _METADATA:
             raise UserErrorException(f"col must be one of {', '.join(_METADATA)}, not {col!r}")
         return self["FileMetadata." + col]
@@ -87,7 +88,8 @@ class FileDataset(AbstractDataset):
         def test(condition: list[Any], entry: _files.Entry) -> bool:
             modified = _time.parse(entry.modified)
             record: dict[str, Any] = {"FileMetadata.Size": entry.size, "FileMetadata.LastModifiedTime": modified,
-                                      "FileMetadata.CreationTime": modified}
+                                      "FileMetadata.CreationTime": modified, "FileMetadata.CanSeek": True,
+                                      "FileMetadata.Extension": os.path.splitext(entry.relative)[1]}
             if form is not None:
                 record.update(form.read(entry.path))
             return _expression.holds(condition, record)
