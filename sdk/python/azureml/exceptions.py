@@ -47,7 +47,11 @@ class ComputeTargetException(AzureMLException):
     """A compute target does not exist, or its operation failed."""
 
 
-class ModelNotFoundException(AzureMLException):
+class WebserviceException(AzureMLException):
+    """A web service operation failed."""
+
+
+class ModelNotFoundException(WebserviceException):
     """No model has this name or id."""
 
 
@@ -69,10 +73,6 @@ class SnapshotException(AzureMLException):
 
 class TrainingException(AzureMLException):
     """A training operation failed."""
-
-
-class WebserviceException(AzureMLException):
-    """A web service operation failed."""
 
 
 class WorkspaceException(AzureMLException):

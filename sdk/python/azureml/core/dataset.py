@@ -6,7 +6,8 @@ from typing import Any
 
 from azureml.data.abstract_dataset import AbstractDataset
 from azureml.data.dataset_factory import FileDatasetFactory, TabularDatasetFactory
-from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import UserErrorException
+from ferry.not_yet import not_yet
 
 __all__ = ["Dataset"]
 
@@ -74,5 +75,4 @@ class Dataset(AbstractDataset):
     @staticmethod
     def from_pandas_dataframe(dataframe: Any, path: Any = None, in_memory: bool = False) -> Any:
         """Says what took its place."""
-        raise ScenarioNotSupportedException("Dataset.from_pandas_dataframe is not part of this version of Ferry yet. Use "
-                                            "Dataset.Tabular.register_pandas_dataframe.")
+        raise not_yet("Dataset.from_pandas_dataframe", "Use Dataset.Tabular.register_pandas_dataframe.")

@@ -8,8 +8,9 @@ from typing import Any
 from azureml.data.abstract_datastore import AbstractDatastore
 from azureml.data.azure_data_lake_datastore import AzureDataLakeDatastore, AzureDataLakeGen2Datastore
 from azureml.data.azure_storage_datastore import AbstractAzureStorageDatastore, AzureBlobDatastore, AzureFileDatastore
-from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import UserErrorException
 from ferry import values
+from ferry.not_yet import not_yet
 
 __all__ = ["Datastore"]
 
@@ -140,12 +141,12 @@ class Datastore:
     @staticmethod
     def register_dbfs(workspace: Any, datastore_name: str) -> AbstractDatastore:
         """Says that the Databricks file system is not served."""
-        raise ScenarioNotSupportedException("Datastore.register_dbfs is not part of this version of Ferry yet.")
+        raise not_yet("Datastore.register_dbfs")
 
     @staticmethod
     def register_hdfs(workspace: Any, datastore_name: str, protocol: str, namenode_address: str, *args: Any, **kwargs: Any) -> AbstractDatastore:
         """Says that HDFS is not served."""
-        raise ScenarioNotSupportedException("Datastore.register_hdfs is not part of this version of Ferry yet.")
+        raise not_yet("Datastore.register_hdfs")
 
 
 def _all(workspace: Any) -> dict[str, AbstractDatastore]:
@@ -203,6 +204,5 @@ def _resolve(workspace: Any, name: str, account: str, container: str, what: str)
         f"account_name='{account}', container_name='{container}')")
 
 
-def _no_database(what: str) -> ScenarioNotSupportedException:
-    return ScenarioNotSupportedException(
-        f"Datastore.{what} is not part of this version of Ferry yet. Export the tables to files and put them on a datastore.")
+def _no_database(what: str) -> Exception:
+    return not_yet(f"Datastore.{what}", "Export the tables to files and put them on a datastore.")

@@ -8,9 +8,10 @@ from typing import Any, Iterable, Sequence
 
 from azureml.core.dataset import Dataset
 from azureml.data import _time
-from azureml.exceptions import (ModelNotFoundException, ModelPathNotFoundException, RunEnvironmentException, ScenarioNotSupportedException,
+from azureml.exceptions import (ModelNotFoundException, ModelPathNotFoundException, RunEnvironmentException,
                                 UserErrorException, WebserviceException)
 from ferry import values
+from ferry.not_yet import not_yet
 
 __all__ = ["Dataset", "InferenceConfig", "Model"]
 
@@ -145,7 +146,7 @@ class Model:
 
     def get_sas_urls(self) -> dict[str, str]:
         """Says that files have no addresses of their own."""
-        raise ScenarioNotSupportedException("Model.get_sas_urls is not part of this version of Ferry yet. Model.download brings the files.")
+        raise not_yet("Model.get_sas_urls", "Model.download brings the files.")
 
     # Changing
 
@@ -170,7 +171,7 @@ class Model:
             body["remove_tags"] = [key for key in self.tags if key not in tags]
         if description is not None:
             body["description"] = str(description)
-        body.update(_extras(self.workspace, None, sample_input_dataset, sample_output_dataset, resource_configuration))
+        body.update(_extras(self.workspace, sample_input_dataset, sample_output_dataset, resource_configuration))
         self._patch(body)
 
     def update_tags_properties(self, add_tags: Any = None, remove_tags: Any = None, add_properties: Any = None) -> None:
@@ -186,7 +187,7 @@ class Model:
 
     def add_dataset_references(self, datasets: Any) -> None:
         """Adds datasets, as (scenario, dataset)."""
-        self._patch({"datasets": [*(self._view.get("datasets") or ()), *_references(self.workspace, datasets)]})
+        self._patch({"add_datasets": _references(self.workspace, datasets)})
 
     def delete(self) -> None:
         """Deletes this version. Its number is not given again."""
@@ -386,14 +387,14 @@ def model_body(workspace: Any, name: str, tags: Any = None, properties: Any = No
     for key, value in (("description", description), ("framework", model_framework), ("framework_version", model_framework_version)):
         if value is not None:
             body[key] = str(value)
-    body.update(_extras(workspace, datasets, sample_input_dataset, sample_output_dataset, resource_configuration))
+    if datasets:
+        body["datasets"] = _references(workspace, datasets)
+    body.update(_extras(workspace, sample_input_dataset, sample_output_dataset, resource_configuration))
     return body
 
 
-def _extras(workspace: Any, datasets: Any, sample_input: Any, sample_output: Any, resources: Any) -> dict[str, Any]:
+def _extras(workspace: Any, sample_input: Any, sample_output: Any, resources: Any) -> dict[str, Any]:
     body: dict[str, Any] = {}
-    if datasets:
-        body["datasets"] = _references(workspace, datasets)
     for key, dataset in (("sample_input_dataset", sample_input), ("sample_output_dataset", sample_output)):
         if dataset is not None:
             body[key] = _dataset_id(workspace, dataset, key)
@@ -530,5 +531,5 @@ def _version(version: Any) -> int:
     return number
 
 
-def _not_yet(what: str) -> ScenarioNotSupportedException:
-    return ScenarioNotSupportedException(f"{what} is not part of this version of Ferry yet. Model.download brings the files to where they are served.")
+def _not_yet(what: str) -> Exception:
+    return not_yet(what, "Model.download brings the files to where they are served.")

@@ -312,6 +312,8 @@ class RunConfiguration(Section):
         self._refuse_later(written)
         submission: dict[str, Any] = {"target": written["target"]}
         if workspace is not None:
+            submission["workspace"] = workspace.name  # where datasets of URLs are kept
+        if workspace is not None:
             submission["workspace"] = workspace.name
         self._what(submission)
         self._with_environment(submission, os.fspath(source_directory) if source_directory is not None else (self._path or ""), workspace)

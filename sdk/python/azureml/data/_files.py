@@ -66,18 +66,14 @@ def literal_folder(pattern: str) -> str:
 
 def glob_regex(pattern: str) -> re.Pattern[str]:
     """What a pattern matches, as a regular expression for whole paths."""
-    out, at = [], 0
-    while at < len(pattern):
-        if pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] == "/"):
-            out.append("(?:.*/)?")
-            at += 3
-        elif pattern.startswith("**", at):
-            out.append(".*")
-            at += 2
+    parts = pattern.split("/")
+    out = []
+    for at, part in enumerate(parts):
+        last = at == len(parts) - 1
+        if part == "**":
+            out.append(".*" if last else "(?:.*/)?")
         else:
-            char = pattern[at]
-            out.append("[^/]*" if char == "*" else "[^/]" if char == "?" else re.escape(char))
-            at += 1
+            out.append("".join("[^/]*" if char == "*" else "[^/]" if char == "?" else re.escape(char) for char in part) + ("" if last else "/"))
     return re.compile("".join(out) + r"\Z", re.DOTALL)
 
 
@@ -212,8 +208,6 @@ def fetch_all(workspace: Any, entries: Iterable[Entry], folder: str, overwrite: 
     A file that is there already is fetched anew with ``overwrite``; else ``on_existing(entry, path)`` may skip it by answering True,
     and UserErrorException is raised where it does not. ``told`` hears of every file that arrived.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     from ferry import values
 
     targets: list[str] = []
@@ -233,18 +227,25 @@ def fetch_all(workspace: Any, entries: Iterable[Entry], folder: str, overwrite: 
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         fetch(workspace, wanted[target], target)
 
+    for target in at_once(one, targets):
+        if told is not None:
+            told(wanted[target], target)
+    return targets
+
+
+def at_once(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    """Does the work for the items, several at a time, and gives each item, in order, when it is done. The first error ends it."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(_WORKERS) as pool:
-        jobs = [(target, pool.submit(one, target)) for target in targets]
+        jobs = [(item, pool.submit(work, item)) for item in items]
         try:
-            for target, job in jobs:
+            for item, job in jobs:
                 job.result()
-                if told is not None:
-                    told(wanted[target], target)
-        except BaseException:
+                yield item
+        finally:
             for _, job in jobs:
                 job.cancel()
-            raise
-    return targets
 
 
 def send_all(workspace: Any, datastore: Any, files: Sequence[tuple[str, str]], overwrite: bool,
@@ -252,9 +253,11 @@ def send_all(workspace: Any, datastore: Any, files: Sequence[tuple[str, str]], o
     """Sends files, given as (path here, path on the datastore). Content that the server has is not sent again. ``told`` hears of each."""
     client = workspace._client
     if datastore._kind != "own":
-        for source, path in files:
-            with open(source, "rb") as stream:
-                client.upload(file_url(datastore.name, path), stream, workspace=workspace.name, overwrite="true" if overwrite else "false")
+        def send(file: tuple[str, str]) -> None:
+            with open(file[0], "rb") as stream:
+                client.upload(file_url(datastore.name, file[1]), stream, workspace=workspace.name, overwrite="true" if overwrite else "false")
+
+        for source, path in at_once(send, files):
             if told is not None:
                 told(source, path)
         return

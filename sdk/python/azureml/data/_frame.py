@@ -51,9 +51,8 @@ def read(workspace: Any, definition: dict[str, Any], fail: bool) -> Any:
         raise UserErrorException(f"this version cannot read the format '{given.get('format')}' of the dataset; it was made by a later one")
     folder = tempfile.mkdtemp(prefix="ferry-table-")
     try:
-        files = _fetched(workspace, definition, folder)
-        tables = reader(pd, given, files, _rows_needed(definition["steps"]))
-        # What is looked at file by file must not differ in its kind between them.
+        rows = _rows_needed(definition["steps"])
+        tables = reader(pd, given, _fetched(workspace, definition, folder, rows is not None), rows)
         frame = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0].reset_index(drop=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -87,21 +86,30 @@ class _File:
         return DatasetExecutionError(f"'{self.label}' cannot be read: {error}", error)
 
 
-def _fetched(workspace: Any, definition: dict[str, Any], folder: str) -> list[Callable[[], _File]]:
-    """Every file of the table, as a function that brings it here."""
+def _fetched(workspace: Any, definition: dict[str, Any], folder: str, some: bool) -> list[Callable[[], _File]]:
+    """Every file of the table, as a function that gives it. With ``some`` it is fetched only then; else all are here already."""
     given = definition["read"]
     form = _partition.Format(given["partition_format"]) if given.get("partition_format") else None
+    entries = list(enumerate(_files.files_of(workspace, definition["paths"])))
 
-    def bring(at: int, entry: _files.Entry) -> _File:
-        columns: dict[str, Any] = {_PATH_COLUMN: entry.label} if given.get("include_path") else {}
+    def path_of(item: tuple[int, _files.Entry]) -> str:
+        return os.path.join(folder, str(item[0]) + "-" + (item[1].relative.rpartition("/")[2] or "file"))
+
+    def fetch(item: tuple[int, _files.Entry]) -> None:
+        if not os.path.exists(path_of(item)):
+            _files.fetch(workspace, item[1], path_of(item))
+
+    def bring(item: tuple[int, _files.Entry]) -> _File:
+        columns: dict[str, Any] = {_PATH_COLUMN: item[1].label} if given.get("include_path") else {}
         if form is not None:
-            columns.update(form.read(entry.path))
-        path = os.path.join(folder, str(at) + "-" + (entry.relative.rpartition("/")[2] or "file"))
-        if not os.path.exists(path):
-            _files.fetch(workspace, entry, path)
-        return _File(entry, path, columns)
+            columns.update(form.read(item[1].path))
+        fetch(item)
+        return _File(item[1], path_of(item), columns)
 
-    return [lambda at=at, entry=entry: bring(at, entry) for at, entry in enumerate(_files.files_of(workspace, definition["paths"]))]
+    if not some:
+        for _ in _files.at_once(fetch, entries):
+            pass
+    return [lambda item=item: bring(item) for item in entries]
 
 
 def _rows_needed(steps: Sequence[dict[str, Any]]) -> int | None:
@@ -381,7 +389,7 @@ def write_partitions(frame: Any, keys: list[str], store: Any, folder: str, show_
     here = tempfile.mkdtemp(prefix="ferry-table-")
     pairs, given, name = [], {}, ""
     try:
-        for at, (group, part) in enumerate(frame.groupby(keys, sort=True, dropna=False)):
+        for at, (group, part) in enumerate(frame.groupby(keys if len(keys) > 1 else keys[0], sort=True, dropna=False)):
             parts = [_segment(value) for value in (group if isinstance(group, tuple) else (group,))]
             os.mkdir(os.path.join(here, str(at)))
             name, given = _save(part, os.path.join(here, str(at)), "data", None)

@@ -90,6 +90,8 @@ class DataReference:
 
         path = normal(self.path_on_datastore, "path_on_datastore")
         if self.mode == "upload":
+            if not path:
+                raise UserErrorException("as_upload needs a folder of the datastore: datastore.path('folder').as_upload()")
             value: dict[str, Any] = {"datastore": self.datastore.name, "path": path, "mode": "upload", "overwrite": self.overwrite}
             key = "outputs"
         else:

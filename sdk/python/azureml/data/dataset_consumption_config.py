@@ -7,11 +7,14 @@ import re
 from typing import Any
 
 from azureml.data.data_reference import put
-from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import UserErrorException
+from ferry.not_yet import not_yet
 
 __all__ = ["DatasetConsumptionConfig"]
 
 _MODES = ("direct", "mount", "download", "hdfs")
+# The script finds the path in the variable of the input's name.
+_TAKEN = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}\Z")
 
 
@@ -24,6 +27,8 @@ class DatasetConsumptionConfig:
     def __init__(self, name: str, dataset: Any, mode: str = "direct", path_on_compute: str | None = None) -> None:
         if not isinstance(name, str) or not _NAME.match(name):
             raise UserErrorException(f"name must have letters, digits and '_', begin with a letter or '_', and have at most 255 characters; it is {name!r}")
+        if name in _TAKEN:
+            raise UserErrorException(f"name must not be '{name}': the variable of this name holds something that every program needs")
         lower = mode.lower() if isinstance(mode, str) else mode
         if lower not in _MODES:
             raise UserErrorException(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
@@ -63,7 +68,7 @@ class DatasetConsumptionConfig:
         from azureml.data._context import workspace_of
 
         if self.mode == "hdfs":
-            raise ScenarioNotSupportedException("as_hdfs is not part of this version of Ferry yet. Use as_mount or as_download.")
+            raise not_yet("as_hdfs", "Use as_mount or as_download.")
         dataset = self.dataset
         if not hasattr(dataset, "_kept"):
             raise UserErrorException(f"input '{self.name}' is the output of another run, which only a pipeline can order; register it with "
@@ -71,7 +76,7 @@ class DatasetConsumptionConfig:
         value: dict[str, Any] = {"mode": self.mode, "environment_variable": self.name, "dataset": dataset._kept(workspace_of(submission)),
                                  "paths": dataset._definition["paths"] if self.mode == "direct" else dataset._staged_paths()}
         if self.path_on_compute:
-            value.update(path_on_compute=self.path_on_compute, overwrite=True)
+            value["path_on_compute"] = self.path_on_compute
         put(submission, "data", self.name, value)
         return str(self)
 
@@ -90,5 +95,5 @@ def _dataset_of(dataset: Any) -> Any:
         return dataset
     default = getattr(dataset, "default_value", None)
     if isinstance(default, AbstractDataset):
-        raise ScenarioNotSupportedException("A PipelineParameter as a dataset is not part of this version of Ferry yet.")
+        raise not_yet("A PipelineParameter as a dataset")
     raise UserErrorException(f"dataset must be a dataset, not a value of type {type(dataset).__name__}")

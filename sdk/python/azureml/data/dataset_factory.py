@@ -9,8 +9,9 @@ from azureml.data import _files
 from azureml.data.data_reference import DataReference
 from azureml.data.datapath import DataPath
 from azureml.data.dataset_type_definitions import PromoteHeadersBehavior
-from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import UserErrorException
 from ferry import values
+from ferry.not_yet import not_yet
 
 if TYPE_CHECKING:
     from azureml.data.file_dataset import FileDataset
@@ -141,8 +142,7 @@ class TabularDatasetFactory:
     @staticmethod
     def from_sql_query(query: Any, validate: bool = True, set_column_types: Any = None, query_timeout: int = 30) -> TabularDataset:
         """Says that databases are not served."""
-        raise ScenarioNotSupportedException("Dataset.Tabular.from_sql_query is not part of this version of Ferry yet. Export the query's result to "
-                                            "files and use from_delimited_files or from_parquet_files.")
+        raise not_yet("Dataset.Tabular.from_sql_query", "Export the query's result to files and use from_delimited_files or from_parquet_files.")
 
     @staticmethod
     def register_pandas_dataframe(dataframe: Any, target: Any, name: str, description: str | None = None, tags: dict[str, str] | None = None,
@@ -164,13 +164,12 @@ class TabularDatasetFactory:
     @staticmethod
     def register_spark_dataframe(dataframe: Any, target: Any, name: str, *args: Any, **kwargs: Any) -> TabularDataset:
         """Says that Spark is not served."""
-        raise ScenarioNotSupportedException("Dataset.Tabular.register_spark_dataframe is not part of this version of Ferry yet.")
+        raise not_yet("Dataset.Tabular.register_spark_dataframe")
 
     @staticmethod
     def register_dask_dataframe(dataframe: Any, target: Any, name: str, *args: Any, **kwargs: Any) -> TabularDataset:
         """Says that Dask is not served."""
-        raise ScenarioNotSupportedException("Dataset.Tabular.register_dask_dataframe is not part of this version of Ferry yet. Use "
-                                            "register_pandas_dataframe.")
+        raise not_yet("Dataset.Tabular.register_dask_dataframe", "Use register_pandas_dataframe.")
 
 
 def delimited(include_path: bool, infer_column_types: bool, set_column_types: Any, separator: str, header: Any, partition_format: str | None,

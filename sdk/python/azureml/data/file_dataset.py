@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from azureml.data import _files, _steps, _time
 from azureml.data.abstract_dataset import AbstractDataset
-from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import UserErrorException
+from ferry.not_yet import not_yet
 
 if TYPE_CHECKING:
     from azureml.data.dataset_consumption_config import DatasetConsumptionConfig
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["FileDataset"]
 
 _MOST_PATHS = 10_000
-_METADATA = ("Size", "LastModifiedTime", "CreationTime")
+_METADATA = ("Size", "LastModifiedTime", "CreationTime", "Extension", "CanSeek")
 
 
 class FileDataset(AbstractDataset):
@@ -56,11 +57,11 @@ class FileDataset(AbstractDataset):
 
     def as_cache(self, datacache_store: Any) -> Any:
         """Says that data caches are not served."""
-        raise ScenarioNotSupportedException("FileDataset.as_cache is not part of this version of Ferry yet. as_mount and as_download keep "
-                                            "what they fetched on the node.")
+        raise not_yet("FileDataset.as_cache", "as_mount and as_download keep what they fetched on the node.")
 
     def file_metadata(self, col: str) -> Any:
-        """A property of each file, to be compared in :meth:`filter`: ``Size``, ``LastModifiedTime`` or ``CreationTime``."""
+        """A property of each file, to be compared in :meth:`filter`: ``Size``, ``LastModifiedTime``, ``CreationTime``, ``Extension`` or
+        ``CanSeek``."""
         if col not in _METADATA:
             raise UserErrorException(f"col must be one of {', '.join(_METADATA)}, not {col!r}")
         return self["FileMetadata." + col]
@@ -73,7 +74,7 @@ class FileDataset(AbstractDataset):
 
     def hydrate(self, *args: Any, **kwargs: Any) -> Any:
         """Says that data caches are not served."""
-        raise ScenarioNotSupportedException("FileDataset.hydrate is not part of this version of Ferry yet.")
+        raise not_yet("FileDataset.hydrate")
 
     def _entries(self) -> Iterator[_files.Entry]:
         return _steps.applied(self._definition["steps"], _files.files_of(self._workspace, self._definition["paths"]), self._test())
@@ -87,7 +88,8 @@ class FileDataset(AbstractDataset):
         def test(condition: list[Any], entry: _files.Entry) -> bool:
             modified = _time.parse(entry.modified)
             record: dict[str, Any] = {"FileMetadata.Size": entry.size, "FileMetadata.LastModifiedTime": modified,
-                                      "FileMetadata.CreationTime": modified}
+                                      "FileMetadata.CreationTime": modified, "FileMetadata.CanSeek": True,
+                                      "FileMetadata.Extension": os.path.splitext(entry.relative)[1]}
             if form is not None:
                 record.update(form.read(entry.path))
             return _expression.holds(condition, record)

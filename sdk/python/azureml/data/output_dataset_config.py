@@ -9,8 +9,9 @@ from typing import Any
 from azureml.data import _files
 from azureml.data.data_reference import DataReference, put
 from azureml.data.dataset_type_definitions import PromoteHeadersBehavior
-from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import UserErrorException
 from ferry import values
+from ferry.not_yet import not_yet
 
 __all__ = ["HDFSOutputDatasetConfig", "LinkFileOutputDatasetConfig", "LinkTabularOutputDatasetConfig", "OutputDatasetConfig",
            "OutputFileDatasetConfig", "OutputTabularDatasetConfig"]
@@ -89,7 +90,7 @@ class OutputFileDatasetConfig(OutputDatasetConfig):
 
     def as_hdfs(self) -> Any:
         """Says that HDFS is not served."""
-        raise ScenarioNotSupportedException("OutputFileDatasetConfig.as_hdfs is not part of this version of Ferry yet.")
+        raise not_yet("OutputFileDatasetConfig.as_hdfs")
 
     def read_delimited_files(self, include_path: bool = False, separator: str = ",",
                              header: Any = PromoteHeadersBehavior.ALL_FILES_HAVE_SAME_HEADERS, partition_format: str | None = None,
@@ -159,10 +160,10 @@ class OutputTabularDatasetConfig(OutputDatasetConfig):
 
     def _ferry_argument(self, submission: dict[str, Any]) -> str:
         """Adds the output to a submission and gives the text of the command line."""
-        output = self._output
         if self._register:
-            output = output._with(_register=dict(self._register, type="Tabular", **self._definition))
-        return output._ferry_argument(submission)
+            raise not_yet("register_on_complete of an output that is read as a table", "Register the output itself, and make the table of it with "
+                          "Dataset.Tabular when the run has completed.")
+        return self._output._ferry_argument(submission)
 
 
 class HDFSOutputDatasetConfig(OutputDatasetConfig):
@@ -174,7 +175,7 @@ class HDFSOutputDatasetConfig(OutputDatasetConfig):
         self._datastore, self._path = _destination(destination)
 
     def _ferry_argument(self, submission: dict[str, Any]) -> str:
-        raise ScenarioNotSupportedException("HDFSOutputDatasetConfig is not part of this version of Ferry yet. Use OutputFileDatasetConfig.")
+        raise not_yet("HDFSOutputDatasetConfig", "Use OutputFileDatasetConfig.")
 
 
 class _LinkOutput(OutputDatasetConfig):
@@ -184,8 +185,7 @@ class _LinkOutput(OutputDatasetConfig):
         super().__init__(name)
 
     def _ferry_argument(self, submission: dict[str, Any]) -> str:
-        raise ScenarioNotSupportedException(f"{type(self).__name__} is not part of this version of Ferry yet. Use OutputFileDatasetConfig, or register "
-                                            "the dataset in the script.")
+        raise not_yet(type(self).__name__, "Use OutputFileDatasetConfig, or register the dataset in the script.")
 
 
 class LinkFileOutputDatasetConfig(_LinkOutput):

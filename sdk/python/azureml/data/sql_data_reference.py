@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from azureml.exceptions import ScenarioNotSupportedException
+from ferry.not_yet import not_yet
+
 
 __all__ = ["SqlDataReference"]
 
@@ -14,5 +15,4 @@ class SqlDataReference:
 
     def __init__(self, datastore: Any, data_reference_name: str | None = None, sql_table: str | None = None, sql_query: str | None = None,
                  sql_stored_procedure: str | None = None, sql_stored_procedure_params: Any = None) -> None:
-        raise ScenarioNotSupportedException(
-            "SqlDataReference is not part of this version of Ferry yet. Export the table to files and put them on a datastore.")
+        raise not_yet("SqlDataReference", "Export the table to files and put them on a datastore.")

@@ -7,8 +7,9 @@ from typing import Any
 
 from azureml.data import _expression, _files
 from azureml.data.abstract_dataset import AbstractDataset
-from azureml.exceptions import DatasetTimestampMissingError, ScenarioNotSupportedException, UserErrorException
+from azureml.exceptions import DatasetTimestampMissingError, UserErrorException
 from ferry import values
+from ferry.not_yet import not_yet
 
 __all__ = ["TabularDataset"]
 
@@ -177,8 +178,8 @@ class TabularDataset(AbstractDataset):
         return dataset
 
 
-def _not_yet(what: str, instead: str = "") -> ScenarioNotSupportedException:
-    return ScenarioNotSupportedException(f"TabularDataset.{what} is not part of this version of Ferry yet." + (" " + instead if instead else ""))
+def _not_yet(what: str, instead: str = "") -> Exception:
+    return not_yet(f"TabularDataset.{what}", instead)
 
 
 def _columns(columns: Any) -> list[str]:
