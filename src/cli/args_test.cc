@@ -130,12 +130,22 @@ TEST(Args, HelpAtEveryLevel) {
             "  -r, --run RUN  the run's id\n"
             "\n"
             "Common options:\n"
-            "  -o, --output FORMAT     how the result is printed: table, json, jsonc, tsv,\n"
-            "                          yaml, yamlc, none (default: table)\n"
-            "      --query JMESPATH    print only what this expression selects of the result\n"
-            "      --only-show-errors  no notes, no progress\n"
-            "      --debug             tell every request on standard error\n"
-            "  -h, --help              this text\n");
+            "  -w, --workspace-name NAME         accepted and not used\n"
+            "      --path FOLDER                 accepted and not used\n"
+            "  -g, --resource-group NAME         accepted and not used\n"
+            "      --subscription-id, --subscription ID\n"
+            "                                    accepted and not used\n"
+            "  -t, --output-metadata-file FILE   write the result into this file, too, as\n"
+            "                                    JSON\n"
+            "  -o, --output FORMAT               how the result is printed: table, json,\n"
+            "                                    jsonc, tsv, yaml, yamlc, none (default:\n"
+            "                                    table)\n"
+            "      --query JMESPATH              print only what this expression selects of\n"
+            "                                    the result\n"
+            "      --only-show-errors            no notes, no progress\n"
+            "      --verbose                     tell every request on standard error\n"
+            "      --debug                       the same\n"
+            "  -h, --help                        this text\n");
 }
 
 // Every command: help without a hole, no letter or name twice, options that positionals fill.
