@@ -60,6 +60,8 @@ struct Command {
   Result<int> (*handler)(Context& context) = nullptr;  // returns the exit status
   const char* detail = "";                             // further paragraphs of its help
   bool hidden = false;
+  // Known, and not there yet.
+  bool later = false;
   // The words behind the path are not looked at here.
   bool raw = false;
 };

@@ -225,7 +225,10 @@ class CommandTest : public ::testing::Test {
       out_.clear();
       err_.clear();
     }
-    Streams streams{[this](std::string_view text) { Append(out_, text); }, [this](std::string_view text) { Append(err_, text); }, {}, {},
+    Streams streams{[this](std::string_view text) { Append(out_, text); },
+                    [this](std::string_view text) { Append(err_, text); },
+                    {},
+                    {},
                     [this](uint64_t) -> Result<std::string> { return input_; }};
     return RunCommand(words, std::move(streams), {});
   }

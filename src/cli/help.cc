@@ -185,7 +185,7 @@ std::string ReferencePage(const CommandTable& table) {
   out += "| 130 | detached by Ctrl-C |\n";
   std::string heading;
   for (const Command& command : table.commands) {
-    if (command.hidden) continue;
+    if (command.hidden || command.later) continue;
     std::string_view path = command.path;
     std::string group(path.substr(0, path.find(' ')));
     if (path.find(' ') == std::string_view::npos) group = "The program";
@@ -208,6 +208,17 @@ std::string ReferencePage(const CommandTable& table) {
       if (!own.empty()) out += '\n';
     }
     if (!own.empty()) AppendOptionRows(out, own);
+  }
+  out +=
+      "\n## To come\n\n"
+      "Commands that are known and say that they are not part of this version yet.\n\n"
+      "| command | options |\n|---|---|\n";
+  for (const Command& command : table.commands) {
+    if (!command.later) continue;
+    std::string options;
+    for (const Option& option : command.options)
+      options += StrCat(options.empty() ? "`" : ", `", option.letter ? StrCat("-", option.letter, "/") : "", "--", option.name, "`");
+    out += StrCat("| `ferry ", command.path, "` | ", options, " |\n");
   }
   return out;
 }

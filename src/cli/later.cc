@@ -34,7 +34,8 @@ Command Later(const char* path, const char* summary, Options options = {}, std::
           .options = std::move(options),
           .positionals = std::move(positionals),
           .handler = NotYet,
-          .detail = "Not part of this version of Ferry yet."};
+          .detail = "Not part of this version of Ferry yet.",
+          .later = true};
 }
 
 std::vector<Command> ComputeKinds() {
