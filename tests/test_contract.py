@@ -285,6 +285,35 @@ def test_answers(server, tmp_path):
     assert ask("GET", "/api/v1/runs/r3", template=one)[1]["environment"]["name"] == "Experiment contract Environment"
     assert ask("GET", "/api/v1/runs/r2/lock", template=one + "/lock")[0] == 404
 
+    one = "/api/v1/models/{name}"
+    files = [{"path": "m/a.txt", "digest": model["digest"], "size": 10}]
+    made = ask("POST", "/api/v1/models", {"name": "contract", "run": "r1", "path": "./outputs/model.txt", "tags": {"a": "b"}, "resources": {"cpu": 1, "memory_in_gb": 0.5}})[1]
+    assert (made["id"], made["file_count"], made["experiment"]) == ("contract:1", 1, "contract")
+    assert ask("POST", "/api/v1/models", {"name": "contract", "run": "r1", "path": "outputs/none"})[0] == 404
+    assert ask("POST", "/api/v1/models", {"name": "contract"})[0] == 400
+    assert ask("POST", "/api/v1/models", {"name": "contract", "files": files, "framework": "Custom"})[1]["version"] == 2
+    assert len(ask("GET", "/api/v1/models?latest=true&limit=1")[1]["models"]) == 1
+    ask("GET", "/api/v1/models/contract:1", template=one)
+    ask("PATCH", "/api/v1/models/contract?version=1", {"set_tags": {"c": "d"}, "add_properties": {"p": "q"}}, template=one)
+    assert ask("PATCH", "/api/v1/models/contract?version=1", {"add_properties": {"p": "other"}}, template=one)[0] == 409
+    assert ask("GET", "/api/v1/models/contract/files", template=one + "/files")[1] == {"files": files}
+    assert ask("GET", "/api/v1/models/contract/files/m/a.txt", template=one + "/files/{path}")[1] == b"0123456789"
+    assert ask("GET", "/api/v1/models/contract/files/m/a.txt", template=one + "/files/{path}", headers={"Range": "bytes=2-4"})[1] == b"234"
+    assert ask("DELETE", "/api/v1/models/contract?version=2", template=one)[1]["id"] == "contract:2"
+    one = "/api/v1/datasets/{name}"
+    definition = {"paths": [{"datastore": "workspaceblobstore", "path": "data/*.csv"}, {"url": "https://host/a.csv"}], "read": {"kind": "delimited"}, "steps": []}
+    saved = ask("POST", "/api/v1/datasets", {"type": "Tabular", "definition": definition})[1]
+    assert ask("POST", "/api/v1/datasets", {"name": "contract", "type": "Tabular", "definition": definition, "tags": {"a": "b"}})[0] == 201
+    assert ask("POST", "/api/v1/datasets", {"name": "contract", "type": "Tabular", "definition": definition})[0] == 200
+    assert ask("POST", "/api/v1/datasets", {"name": "contract", "type": "File", "definition": definition})[0] == 409
+    assert ask("POST", "/api/v1/datasets", {"type": "File", "definition": {"paths": [{"datastore": "none", "path": ""}]}})[0] == 404
+    assert len(ask("GET", "/api/v1/datasets?tag=a%3Db")[1]["datasets"]) == 1
+    ask("GET", "/api/v1/datasets/contract?version=1", template=one)
+    ask("GET", "/api/v1/datasets/contract/versions", template=one + "/versions")
+    ask("GET", f"/api/v1/datasets/by-id/{saved['id']}", template="/api/v1/datasets/by-id/{dataset}")
+    ask("PATCH", "/api/v1/datasets/contract", {"description": "d", "deprecated_by": saved["id"]}, template=one)
+    assert ask("DELETE", "/api/v1/datasets/contract", template=one)[1] == {"name": "contract", "versions": 1}
+
     ask("GET", "/api/v1/workspaces")
     ask("POST", "/api/v1/workspaces", {"name": "team"})
     assert ask("POST", "/api/v1/workspaces", {"name": "team"})[0] == 409

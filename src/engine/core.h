@@ -119,11 +119,57 @@ struct NoteBuild {
 struct DropArchives {
   std::vector<model::BuildRecord> builds;
 };
+// A new version of a model: everything set but version and times. Its files are there already.
+struct RegisterModel {
+  model::RegisteredModel model;
+};
+struct UpdateModel {
+  std::string workspace;
+  std::string name;
+  int64_t version = 0;  // 0: the latest
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::map<std::string, std::string> add_properties;  // immutable, as a run's are
+  std::vector<std::pair<std::string, std::string>> add_datasets;
+  std::optional<std::string> description;
+  std::optional<std::string> framework;
+  std::optional<std::string> framework_version;
+  std::optional<std::string> sample_input_dataset;
+  std::optional<std::string> sample_output_dataset;
+  std::optional<model::ModelResources> resources;
+};
+// Forgets a version. Its number is not given again; its files stay for who else has them.
+struct DeleteModel {
+  std::string workspace;
+  std::string name;
+  int64_t version = 0;
+};
+// A definition, with or without a name: everything set but id, version and times. The same definition without a name is the same dataset; under its name
+// it is the latest version, with what it says of description and tags. Another definition under a name needs `create_new_version`.
+struct SaveDataset {
+  model::Dataset dataset;
+  bool create_new_version = false;
+};
+struct UpdateDataset {
+  std::string workspace;
+  std::string name;
+  int64_t version = 0;  // 0: the latest
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::optional<std::string> description;
+  std::optional<bool> archived;
+  std::optional<std::string> deprecated_by;  // "": no longer
+};
+// All versions lose their name. Their ids stay good.
+struct UnregisterDataset {
+  std::string workspace;
+  std::string name;
+};
 struct Tick {};
 
-using Input =
-    std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget, BatchLaunched,
-                 BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
+using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget,
+                           BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild,
+                           DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -235,12 +281,24 @@ class Core {
   Result<Json> On(const DeleteEnvironment& input, Time now);
   Result<Json> On(const NoteBuild& input, Time now);
   Result<Json> On(const DropArchives& input, Time now);
+  Result<Json> On(const RegisterModel& input, Time now);
+  Result<Json> On(const UpdateModel& input, Time now);
+  Result<Json> On(const DeleteModel& input, Time now);
+  Result<Json> On(const SaveDataset& input, Time now);
+  Result<Json> On(const UpdateDataset& input, Time now);
+  Result<Json> On(const UnregisterDataset& input, Time now);
   Result<Json> On(const Tick& input, Time now);
 
   // A live run, or one read from the store into `loaded`. kNotFound "run.not_found".
   Result<model::Run*> Find(const std::string& run, std::optional<model::Run>& loaded);
   Result<void> CheckOtherOwner(const std::string& name, const char* what) const;
   Result<void> ApplyUpdate(model::Run& run, const Update& update, Time now);
+  Result<void> CheckWorkspace(const std::string& workspace) const;
+  // What is known of the name; an empty one when nothing is. `table` is "model_name" or "dataset_name".
+  Result<model::AssetName> AssetNameOf(const char* table, const std::string& workspace, const std::string& name) const;
+  // kNotFound "model.not_found" or "dataset.not_found".
+  Result<model::RegisteredModel> FindModel(const std::string& workspace, const std::string& name, int64_t version) const;
+  Result<model::Dataset> FindDataset(const std::string& workspace, const std::string& name, int64_t version) const;
   // The version that the definition has under its name, given now or before, and whether it is new.
   Result<std::pair<int64_t, bool>> Register(const model::EnvironmentRecord& environment, Time now);
   void TakeFacts(model::Run& run, const model::Facts& facts, Time now);

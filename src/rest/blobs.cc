@@ -94,6 +94,8 @@ Result<std::string> ReadWhole(blob::Reader& reader, uint64_t offset, uint64_t si
   return bytes;
 }
 
+}  // namespace
+
 void SendBlob(const Parts& parts, const Call& call, const http::Responder& responder, const Digest& digest, const std::string& name) {
   auto reader = parts.blobs.Open(digest);
   if (!reader.ok()) return Answer(responder, reader.error());
@@ -128,6 +130,21 @@ void SendBlob(const Parts& parts, const Call& call, const http::Responder& respo
   };
   std::make_shared<Pump>(responder.Begin(status, std::move(headers)), std::move(next))->Start();
 }
+
+Result<std::string> KeepBytes(const Parts& parts, std::string_view bytes) {
+  Digest digest = HashBytes(bytes);
+  TRY(auto has, parts.blobs.Has(std::span(&digest, 1)));
+  if (!has[0]) {
+    std::string pack(blob::kPackMagic);
+    blob::AppendRecord(pack, digest, bytes);
+    TRY(auto sink, parts.blobs.AddPack());
+    TRY_VOID(sink->Write(pack));
+    TRY([[maybe_unused]] size_t added, sink->Finish());
+  }
+  return digest.Hex();
+}
+
+namespace {
 
 class PackUpload : public http::BodySink {
  public:

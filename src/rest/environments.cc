@@ -1,6 +1,5 @@
 // The registry of environments, and what agents have built.
 #include "base/text.h"
-#include "blob/pack.h"
 #include "engine/tables.h"
 #include "model/curated.h"
 #include "rest/handlers.h"
@@ -12,13 +11,6 @@ constexpr const char* kDefaultWorkspace = "default";
 constexpr size_t kLongestLock = 16u << 20;
 
 std::string WorkspaceOf(const Call& call) { return call.head.Query("workspace", kDefaultWorkspace); }
-
-Result<std::optional<Json>> Stored(const Parts& parts, const char* table, const std::string& key) {
-  TRY(auto document, parts.store.Get(table, key));
-  if (!document) return std::optional<Json>();
-  TRY(Json json, ParseJson(document->body, "a document of the store"));
-  return std::optional<Json>(std::move(json));
-}
 
 Error NotFound(const model::EnvironmentReference& reference, std::string_view field, std::string_view more) {
   return MakeError(Code::kNotFound, "environment.not_found",
@@ -159,16 +151,7 @@ Result<std::string> KeepLock(const Parts& parts, const Json& lock) {
   TRY(model::Lock parsed, model::LockFromJson(lock));
   std::string bytes = model::ToJson(parsed).Dump();
   if (bytes.size() > kLongestLock) return MakeError(Code::kTooLarge, "lock.too_large", "a lock has at most 16 MB", "lock");
-  Digest digest = HashBytes(bytes);
-  TRY(auto has, parts.blobs.Has(std::span(&digest, 1)));
-  if (!has[0]) {
-    std::string pack(blob::kPackMagic);
-    blob::AppendRecord(pack, digest, bytes);
-    TRY(auto sink, parts.blobs.AddPack());
-    TRY_VOID(sink->Write(pack));
-    TRY([[maybe_unused]] size_t added, sink->Finish());
-  }
-  return digest.Hex();
+  return KeepBytes(parts, bytes);
 }
 
 Result<Json> ReadLock(const Parts& parts, const std::string& hex) {
