@@ -163,6 +163,26 @@ class Description {
   const Json json_;
 };
 
+// Whether the paths on datastores lead to files. kNotFound "dataset.no_files" names the first that does not.
+Result<void> CheckThere(Session& session, const std::string& workspace, const Json& paths, const std::string& file) {
+  for (size_t i = 0; i < paths.as_array().size(); ++i) {
+    const Json& path = paths.as_array()[i];
+    const std::string store = path.GetString("datastore"), below = path.GetString("path");
+    if (store.empty()) continue;
+    // A pattern is looked for below the folders in front of it.
+    std::string prefix = below.substr(0, below.find_first_of("*?["));
+    if (prefix.size() < below.size()) prefix.resize(prefix.rfind('/') == std::string::npos ? 0 : prefix.rfind('/') + 1);
+    TRY(Json page, session.Get(ApiPath({"datastores", store, "files"}) + QueryText({{"workspace", workspace}, {"prefix", prefix}, {"limit", "1"}})));
+    const Json* files = page.Find("files");
+    if (!files || !files->is_array() || files->as_array().empty())
+      return MakeError(
+          Code::kNotFound, "dataset.no_files",
+          StrCat(file, ": parameters.path[", i, "]: datastore '", store, "' has no files at '", below, "'; upload them first, or give --skip-validation"),
+          StrCat("parameters.path[", i, "]"));
+  }
+  return {};
+}
+
 // The dataset that -i, or -n and -v, name.
 Result<Json> Find(Context& context, Session& session) {
   const Arguments& given = context.arguments;
@@ -211,8 +231,8 @@ Result<int> RegisterDataset(Context& context) {
   TRY(Json request, Description(file, std::move(json)).Request());
   TRY(std::string workspace, context.Workspace());
   request.Set("workspace", workspace);
-  if (given.Has("skip-validation")) request.Set("skip_validation", true);
   TRY(Session * session, context.Server());
+  if (!given.Has("skip-validation")) TRY_VOID(CheckThere(*session, workspace, *request.Find("definition")->Find("paths"), file));
   TRY(Json answer, session->Send("POST", "/api/v1/datasets", request));
   return context.Tell(answer, StrCat(Shown(answer), "\n"));
 }

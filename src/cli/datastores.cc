@@ -177,8 +177,9 @@ Result<int> ShowDatastore(Context& context) {
 Result<int> SetDefaultDatastore(Context& context) {
   TRY(std::string workspace, context.Workspace());
   TRY(Session * session, context.Server());
-  TRY(Json answer, session->Send("POST", ApiPath({"datastores", context.arguments.Get("name"), "default"}), Json::MakeObject({{"workspace", workspace}})));
-  return ShowStores(context, answer);
+  TRY([[maybe_unused]] Json answer,
+      session->Send("POST", ApiPath({"datastores", context.arguments.Get("name"), "default"}), Json::MakeObject({{"workspace", workspace}})));
+  return ShowDatastore(context);
 }
 
 Result<int> ShowDefaultDatastore(Context& context) {
