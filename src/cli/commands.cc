@@ -170,7 +170,6 @@ std::vector<Command> EnvironmentCommands() {
   return {
       {.path = "environment scaffold",
        .summary = "Write the files of a new environment, to be edited and registered",
-       .reach = Reach::kOutput,
        .options = {{.name = "name", .letter = 'n', .value = "NAME", .help = "its name", .required = true}, folder("where to"), overwrite},
        .handler = ScaffoldEnvironment},
       {.path = "environment register",
