@@ -87,6 +87,7 @@ TEST_F(AzureCommand, MachineLearningIsTheSameCommands) {
   EXPECT_EQ(Run({"az", "ml", "run", "show", "-r", "none"}), 3);
   EXPECT_TRUE(err().starts_with("ERROR: ")) << err();
   EXPECT_EQ(Run({"az", "ml", "run", "show"}), 2);
+  EXPECT_NE(err().find("see: az ml run show --help"), std::string::npos) << err();
   EXPECT_EQ(Run({"az", "ml", "job", "create"}), 2);
   EXPECT_EQ(Run({"az", "storage"}), 2);
 }

@@ -35,8 +35,8 @@ Result<std::string> ReadInput(uint64_t limit) {
 }
 
 // What to try after an error, or "".
-std::string HintFor(const Error& error) {
-  if (error.slug.starts_with("args.")) return StrCat("see: ferry ", error.field, error.field.empty() ? "" : " ", "--help");
+std::string HintFor(const Error& error, std::string_view program) {
+  if (error.slug.starts_with("args.")) return StrCat("see: ", program, " ", error.field, error.field.empty() ? "" : " ", "--help");
   if (error.code == Code::kUnauthorized) return "set FERRY_TOKEN (or FERRY_TOKEN_FILE) to a token made by: ferry token create";
   if (error.slug == "server.none") return "start one with: ferry server start, or set FERRY_URL";
   if (error.slug == "run.not_found") return "list runs with: ferry run list";
@@ -116,7 +116,7 @@ void Context::Note(std::string_view line) const {
 int Context::Fail(const Error& error) const {
   const std::string who = azure ? "ERROR:" : "ferry:";
   std::string text = StrCat(streams.err_terminal.colour ? Paint(who, Colour::kRed) : who, " ", error.message, "\n");
-  if (std::string hint = HintFor(error); !hint.empty() && !quiet()) text += StrCat("  ", hint, "\n");
+  if (std::string hint = HintFor(error, azure ? "az ml" : "ferry"); !hint.empty() && !quiet()) text += StrCat("  ", hint, "\n");
   streams.err(text);
   return azure ? AzureStatus(error) : ExitStatus(error.code);
 }

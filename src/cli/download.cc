@@ -87,6 +87,9 @@ Result<bool> DownloadOne(Session& session, const std::string& source, const std:
   }
 }
 
+// Where the stream of an attempt goes.
+std::string PlaceOf(const std::string& name, int64_t attempt) { return attempt > 1 ? StrCat("attempt-", attempt, "/", name) : name; }
+
 // What a stream has behind `offset`, at the end of the file. Returns the file's size then.
 Result<uint64_t> AppendStream(Session& session, const std::string& base, const std::string& name, int64_t attempt, const std::string& path, uint64_t offset) {
   TRY(os::Fd fd, os::Open(path, os::OpenMode::kAppend));
@@ -151,9 +154,10 @@ Result<void> DownloadStreams(Session& session, const std::string& run, std::stri
   for (const Json& stream : streams && streams->is_array() ? streams->as_array() : Json::Array{}) {
     const std::string name = stream.GetString("name");
     if (!name.starts_with(prefix)) continue;
-    TRY(std::string path, Place(folder, name));
+    const int64_t attempt = stream.GetInt("attempt", 1);
+    TRY(std::string path, Place(folder, PlaceOf(name, attempt)));
     auto stat = os::StatPath(path, false);
-    TRY([[maybe_unused]] uint64_t size, AppendStream(session, base, name, stream.GetInt("attempt", 1), path, stat.ok() ? stat->size : 0));
+    TRY([[maybe_unused]] uint64_t size, AppendStream(session, base, name, attempt, path, stat.ok() ? stat->size : 0));
   }
   return {};
 }
@@ -169,7 +173,7 @@ Result<int> DownloadLogs(Context& context) {
   for (const Json& stream : streams && streams->is_array() ? streams->as_array() : Json::Array{}) {
     std::string name = stream.GetString("name");
     const int64_t attempt = stream.GetInt("attempt", 1);
-    TRY(std::string path, Place(folder, attempt > 1 ? StrCat("attempt-", attempt, "/", name) : name));
+    TRY(std::string path, Place(folder, PlaceOf(name, attempt)));
     TRY_VOID(os::RemoveFile(path));
     TRY(uint64_t size, AppendStream(*session, base, name, attempt, path, 0));
     written.Push(Json::MakeObject({{"stream", name}, {"attempt", attempt}, {"file", path}, {"size", size}}));
