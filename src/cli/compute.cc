@@ -54,6 +54,7 @@ Result<Json> Target(Context& context) {
   const std::string name = context.arguments.Get("name");
   if (auto found = targets.find(name); found != targets.end()) return found->second;
   std::vector<std::string> known;
+  known.reserve(targets.size());
   for (const auto& [key, value] : targets) known.push_back(StrCat("'", key, "'"));
   return MakeError(Code::kNotFound, "compute.not_found", StrCat("there is no compute target '", name, "'; there is ", Join(known, ", ")), "--name");
 }
