@@ -300,7 +300,8 @@ Result<int> NotYet(Context& context) {
   };
   std::string what = StrCat("'", context.azure ? "az ml " : "ferry ", context.arguments.group, "'");
   for (const auto& [command, kind] : kKinds)
-    if (context.arguments.group == command) what = StrCat("Compute of the kind ", kind);
+    if (context.arguments.group == command)
+      what = StrCat(command.find(" create ") != std::string_view::npos ? "Creating" : "Attaching", " compute of type ", kind);
   return MakeError(Code::kInvalid, "not_yet", StrCat(what, " is not part of this version of Ferry yet."));
 }
 

@@ -152,7 +152,7 @@ def test_what_is_not_there_yet_says_so(home, command):
         words += [spellings[-1]] + ([value] if value is not None else [])
     done = home.run(*words)
     assert done.returncode == 2, done
-    assert re.fullmatch(r"ferry: ('ferry %s'|Compute of the kind \w+) is not part of this version of Ferry yet\.\n" % re.escape(command), done.stderr), done
+    assert re.fullmatch(r"ferry: ('ferry %s'|(Creating|Attaching) compute of type \w+) is not part of this version of Ferry yet\.\n" % re.escape(command), done.stderr), done
     assert done.stdout == "" and not os.path.exists(home.home)
 
 
