@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "os/file.h"
+#include "os/terminal.h"
 
 namespace ferry::cli {
 namespace {
@@ -20,6 +21,8 @@ Result<std::string> ReadSecret(Context& context, const std::string& file) {
   std::string value;
   if (file.empty() || file == "-") {
     if (!context.streams.in) return MakeError(Code::kInvalid, "secret.input", "there is no standard input to read the value from", "--file");
+    os::EchoOff quiet(0);
+    if (os::IsTerminal(0)) context.Note("type the value, which is not shown, and end it with Ctrl-D at the beginning of a line");
     TRY(value, context.streams.in(kLongest + 2));
   } else {
     TRY(value, os::ReadFile(file, kLongest + 2));

@@ -56,7 +56,7 @@ def test_exit_statuses(az):
     assert az("az ml run show -r none-of-this-name").returncode == 3
     assert az("az ml run show").returncode == 2
     assert az("az ml nonsense").returncode == 2
-    assert az("az ml datastore detach -n workspaceblobstore").returncode == 1
+    assert az("az ml computetarget delete -n local").returncode == 1
     assert az("az ml run list -o none").returncode == 0
     # The function's own status is that of what it called.
     assert az("az ml run show -r none || echo failed", strict="").stdout == "failed\n"

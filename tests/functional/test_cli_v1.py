@@ -395,6 +395,30 @@ def test_secrets(shared, tmp_path):
     assert "of a file" not in done.stderr
 
 
+def test_a_secret_that_is_typed_is_not_shown(shared):
+    import pty
+
+    main, side = pty.openpty()
+    process = shared.popen("secret", "set", "cli-typed", stdin=side, stdout=side, stderr=side)
+    os.close(side)
+    seen = b""
+    while b"Ctrl-D" not in seen:
+        seen += os.read(main, 1000)
+    os.write(main, b"typed by hand\n\x04")
+    assert process.wait(timeout=30) == 0
+    while True:
+        try:
+            piece = os.read(main, 1000)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(main)
+    assert b"typed by hand" not in seen and b"kept cli-typed" in seen
+    assert shared.ok("secret", "show", "cli-typed") == "typed by hand\n"
+
+
 def test_tensorboard(shared, tmp_path):
     # A program that plays TensorBoard: it waits for the file and ends.
     write_tree(tmp_path, {"bin/tensorboard": "#!/bin/sh\ntest \"$1\" = --logdir || exit 9\nfor i in $(seq 200); do if grep -qs seen \"$2/logs/events.txt\"; then echo found; exit 0; fi; sleep 0.1; done\nexit 8\n"})
