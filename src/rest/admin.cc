@@ -31,8 +31,10 @@ void Portal(const Parts& parts, Call, http::Responder responder) {
                   std::move(page)});
 }
 
-void Version(const Parts& parts, Call, http::Responder responder) {
-  Answer(responder, Json::MakeObject({{"version", parts.version}, {"protocol", model::kProtocol}}));
+void Version(const Parts& parts, Call call, http::Responder responder) {
+  Answer(responder,
+         Json::MakeObject(
+             {{"version", parts.version}, {"protocol", model::kProtocol}, {"user", call.identity.user}, {"role", model::RoleName(call.identity.role)}}));
 }
 
 void ShutDown(const Parts& parts, Call, http::Responder responder) {
