@@ -118,6 +118,14 @@ struct DeleteExperiment {
   std::string workspace;
   std::string name;
 };
+// Sets a secret: everything set but the times, its value sealed. One of the same name is replaced.
+struct SetSecret {
+  model::Secret secret;
+};
+struct DeleteSecret {
+  std::string workspace;
+  std::string name;
+};
 // Makes a compute target. An existing one of the same name is a conflict.
 struct CreateTarget {
   model::TargetRecord target;
@@ -166,9 +174,10 @@ struct DropArchives {
 };
 struct Tick {};
 
-using Input = std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace,
-                           UpdateWorkspace, DeleteWorkspace, CreateExperiment, UpdateExperiment, DeleteExperiment, CreateTarget, BatchLaunched, BatchGone,
-                           AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
+using Input =
+    std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, UpdateWorkspace,
+                 DeleteWorkspace, CreateExperiment, UpdateExperiment, DeleteExperiment, SetSecret, DeleteSecret, CreateTarget, BatchLaunched, BatchGone,
+                 AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -276,6 +285,8 @@ class Core {
   Result<Json> On(const CreateExperiment& input, Time now);
   Result<Json> On(const UpdateExperiment& input, Time now);
   Result<Json> On(const DeleteExperiment& input, Time now);
+  Result<Json> On(const SetSecret& input, Time now);
+  Result<Json> On(const DeleteSecret& input, Time now);
   Result<Json> On(const CreateTarget& input, Time now);
   Result<Json> On(const BatchLaunched& input, Time now);
   Result<Json> On(const BatchGone& input, Time now);

@@ -54,6 +54,7 @@ const std::vector<store::TableSpec>& Tables() {
       {"environment", {}, {}},
       {"environment_name", {{"workspace", ColumnType::kText, true}, {"latest", ColumnType::kInt, false}}, {}},
       {"build", {{"used", ColumnType::kInt, true}}, {}},
+      {"secret", {{"workspace", ColumnType::kText, true}}, {}},
   };
   return tables;
 }
@@ -117,12 +118,18 @@ store::Put PutBuild(const model::BuildRecord& build) {
   return {"build", {PlatformKey(build.key, build.platform), model::ToJson(build).Dump(), {build.used.micros}}, {}, {}};
 }
 
+store::Put PutSecret(const model::Secret& secret) {
+  return {"secret", {SecretKey(secret.workspace, secret.name), model::ToJson(secret).Dump(), {secret.workspace}}, {}, {}};
+}
+
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version) {
   std::string digits = std::to_string(version);
   return StrCat(workspace, "/", name, "/", std::string(digits.size() < 9 ? 9 - digits.size() : 0, '0'), digits);
 }
 std::string EnvironmentNameKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
 std::string PlatformKey(const std::string& key, const std::string& platform) { return StrCat(key, "/", platform); }
+
+std::string SecretKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
 
 std::string ExperimentKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
 

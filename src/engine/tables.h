@@ -8,6 +8,7 @@
 #include "model/access.h"
 #include "model/registry.h"
 #include "model/run.h"
+#include "model/secret.h"
 #include "store/store.h"
 
 namespace ferry::engine {
@@ -37,10 +38,12 @@ store::Put PutNode(const model::NodeRecord& node);
 store::Put PutEnvironment(const model::EnvironmentRecord& environment);
 store::Put PutEnvironmentName(const model::EnvironmentName& name);
 store::Put PutBuild(const model::BuildRecord& build);
+store::Put PutSecret(const model::Secret& secret);
 std::string ExperimentKey(const std::string& workspace, const std::string& name);
 // Versions of a name lie in their order.
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version);
 std::string EnvironmentNameKey(const std::string& workspace, const std::string& name);
+std::string SecretKey(const std::string& workspace, const std::string& name);
 std::string PlatformKey(const std::string& key, const std::string& platform);
 
 // The run in a document.
