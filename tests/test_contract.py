@@ -340,6 +340,12 @@ def test_answers(server, tmp_path):
     ask("POST", "/api/v1/experiments", {"name": "e", "workspace": "team"})
     ask("GET", "/api/v1/experiments")
     ask("GET", "/api/v1/experiments/e?workspace=team", template="/api/v1/experiments/{name}")
+    ask("PATCH", "/api/v1/experiments/e", {"workspace": "team", "set_tags": {"a": "b"}, "archived": True}, template="/api/v1/experiments/{name}")
+    assert ask("DELETE", "/api/v1/experiments/contract", template="/api/v1/experiments/{name}")[0] == 409
+    ask("DELETE", "/api/v1/experiments/e?workspace=team", template="/api/v1/experiments/{name}")
+    ask("PATCH", "/api/v1/workspaces/team", {"friendly_name": "The team", "properties": {"location": "here"}}, template="/api/v1/workspaces/{name}")
+    assert ask("DELETE", "/api/v1/workspaces/default", template="/api/v1/workspaces/{name}")[0] == 409
+    ask("DELETE", "/api/v1/workspaces/team", template="/api/v1/workspaces/{name}")
     ask("GET", "/api/v1/nodes")
     ask("POST", "/api/v1/users", {"name": "rita", "role": "reader"})
     ask("GET", "/api/v1/users")

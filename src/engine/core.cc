@@ -196,13 +196,20 @@ Result<std::optional<Json>> Core::Document(const std::string& table, const std::
   return std::optional<Json>(std::move(json));
 }
 
-Result<bool> Core::HasPrefix(const std::string& table, const std::string& prefix) const {
-  auto staged = staged_puts_.lower_bound({table, prefix});
-  if (staged != staged_puts_.end() && staged->first.first == table && staged->first.second.starts_with(prefix)) return true;
-  TRY(store::Page page, store_.Find({table, {{{"", "key"}, store::Op::kPrefix, {prefix}}}, {{"", "key"}, false}, {}, 1000}));
-  for (const store::Document& document : page.documents)
-    if (!staged_erased_.count({table, document.key})) return true;
-  return false;
+Result<std::vector<std::string>> Core::KeysBelow(const std::string& table, const std::string& prefix, size_t limit) const {
+  std::set<std::string> keys;
+  for (auto it = staged_puts_.lower_bound({table, prefix}); it != staged_puts_.end() && keys.size() < limit; ++it) {
+    if (it->first.first != table || !it->first.second.starts_with(prefix)) break;
+    keys.insert(it->first.second);
+  }
+  store::Query query{table, {{{"", "key"}, store::Op::kPrefix, {prefix}}}, {{"", "key"}, false}, {}, 1000};
+  for (;;) {
+    TRY(store::Page page, store_.Find(query));
+    for (const store::Document& document : page.documents)
+      if (keys.size() < limit && !staged_erased_.count({table, document.key})) keys.insert(document.key);
+    if (page.next.empty() || keys.size() >= limit) return std::vector(keys.begin(), keys.end());
+    query.cursor = page.next;
+  }
 }
 
 void Core::Touch(const Run& run, bool everything) { touched_[run.id] |= everything; }

@@ -87,8 +87,36 @@ struct CreateWorkspace {
   model::Workspace workspace;
   bool exist_ok = false;
 };
+struct UpdateWorkspace {
+  std::string name;
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::map<std::string, std::string> set_properties;
+  std::optional<std::string> description;
+  std::optional<std::string> friendly_name;
+  std::optional<std::string> default_datastore;
+};
+// With its empty experiments, its environments and its secrets. kConflict "workspace.not_empty" while it has runs, models or datasets.
+struct DeleteWorkspace {
+  std::string name;
+};
+// One that is there stays as it is.
 struct CreateExperiment {
   model::Experiment experiment;
+};
+struct UpdateExperiment {
+  std::string workspace;
+  std::string name;
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::optional<std::string> description;
+  std::optional<bool> archived;
+  std::optional<std::string> new_name;  // only while it has no runs
+};
+// kConflict "experiment.not_empty" while it has runs.
+struct DeleteExperiment {
+  std::string workspace;
+  std::string name;
 };
 // Makes a compute target. An existing one of the same name is a conflict.
 struct CreateTarget {
@@ -184,10 +212,10 @@ struct UnregisterDataset {
 };
 struct Tick {};
 
-using Input =
-    std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment,
-                 CreateTarget, BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild,
-                 DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset, Tick>;
+using Input = std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace,
+                           CreateExperiment, CreateTarget, BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment,
+                           DeleteEnvironment, NoteBuild, DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset,
+                           UpdateWorkspace, DeleteWorkspace, UpdateExperiment, DeleteExperiment, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -290,7 +318,11 @@ class Core {
   Result<Json> On(const AgentReport& input, Time now);
   Result<Json> On(const MetricsChanged& input, Time now);
   Result<Json> On(const CreateWorkspace& input, Time now);
+  Result<Json> On(const UpdateWorkspace& input, Time now);
+  Result<Json> On(const DeleteWorkspace& input, Time now);
   Result<Json> On(const CreateExperiment& input, Time now);
+  Result<Json> On(const UpdateExperiment& input, Time now);
+  Result<Json> On(const DeleteExperiment& input, Time now);
   Result<Json> On(const CreateTarget& input, Time now);
   Result<Json> On(const BatchLaunched& input, Time now);
   Result<Json> On(const BatchGone& input, Time now);
@@ -329,8 +361,11 @@ class Core {
   void Touch(const model::Run& run, bool everything);
   std::optional<std::string> Staged(const std::string& table, const std::string& key) const;
   Result<std::optional<Json>> Document(const std::string& table, const std::string& key) const;
-  // Whether the table has a key that begins so.
-  Result<bool> HasPrefix(const std::string& table, const std::string& prefix) const;
+  // Keys that begin so, with what this batch has changed; at most `limit`.
+  Result<std::vector<std::string>> KeysBelow(const std::string& table, const std::string& prefix, size_t limit) const;
+  // kNotFound "workspace.not_found" or "experiment.not_found".
+  Result<model::Workspace> FindWorkspace(const std::string& name) const;
+  Result<model::Experiment> FindExperiment(const std::string& workspace, const std::string& name) const;
   void Stage(store::Put put);
   void StageErase(const std::string& table, const std::string& key);
   void WantFor(const model::Run& run, std::vector<Effect>& out) const;

@@ -191,8 +191,8 @@ Result<Json> Core::On(const AddArtifact& input, Time now) {
     TRY(auto file, Document("artifact", StrCat(artifact.run, "/", folder)));
     if (file) return clash(folder, "file");
   }
-  TRY(bool folder, HasPrefix("artifact", StrCat(key, "/")));
-  if (folder) return clash(artifact.path, "folder");
+  TRY(auto below, KeysBelow("artifact", StrCat(key, "/"), 1));
+  if (!below.empty()) return clash(artifact.path, "folder");
   artifact.time = now;
   Stage(PutArtifact(artifact));
   return ToJson(artifact).Set("created", true);

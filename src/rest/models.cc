@@ -1,6 +1,5 @@
 // The registry of models: registering from a run's files or from uploaded ones, lists, single versions, their files.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "base/text.h"
@@ -175,8 +174,10 @@ Result<std::optional<model::ModelResources>> ResourcesOf(const Json& body) {
   const Json* given = body.Find("resources");
   if (!given || given->is_null()) return std::optional<model::ModelResources>();
   if (!given->is_object()) return MakeError(Code::kInvalid, "field.type", StrCat("resources must be an object, not ", given->TypeName()), "resources");
-  TRY_VOID(CheckKnown(*given, "resources", {"cpu", "memory_in_gb", "gpu"}));
   for (const auto& [key, value] : given->as_object()) {
+    if (key != "cpu" && key != "memory_in_gb" && key != "gpu")
+      return MakeError(Code::kInvalid, "field.unknown", StrCat("'", key.substr(0, 80), "' is not a field of resources; expected cpu, memory_in_gb or gpu"),
+                       StrCat("resources.", key.substr(0, 80)));
     bool whole = key == "gpu";
     double number = value.is_number() ? value.as_double() : -1;
     if (value.is_null() || (number >= 0 && number <= 1e6 && (!whole || value.is_int()))) continue;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from azureml.core.environment import Environment
 from azureml.core.runconfig import (DEFAULT_CPU_IMAGE, DataReferenceConfiguration, DockerConfiguration, JarLibrary, MpiConfiguration,
                                     ParallelTaskConfiguration, PyTorchConfiguration, RunConfiguration, TensorflowConfiguration)
 from azureml.exceptions import ScenarioNotSupportedException, UserErrorException
+from ferry import yaml_file
 from ferry_fixture import BINARY, write_tree
 
 PYTHON = "python=%d.%d" % sys.version_info[:2]
@@ -212,6 +214,30 @@ def test_an_unknown_key_is_warned_of(tmp_path):
     (tmp_path / "x.runconfig").write_text("script: a.py\nnodecont: 2\n")
     with pytest.warns(UserWarning, match="nodecont is not a key that Ferry knows"):
         RunConfiguration.load(tmp_path, "x")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_whatever_a_file_holds(tmp_path):
+    """A configuration, or one of the SDK's own errors."""
+    full().save(tmp_path, "cfg")
+    tree = json.loads(json.dumps(yaml_file.load(tmp_path / ".azureml" / "cfg.runconfig")))
+    chance = random.Random(7)
+
+    def changed(value):
+        if chance.random() < 0.03:
+            return chance.choice([None, 3, -1, 1.5, True, "x", "", [], {}, [1, None, {"a": 1}], {"pip": "x"}, {"a": {"b": []}}, 10**400])
+        if isinstance(value, dict):
+            return {name: changed(item) for name, item in value.items()}
+        return [changed(item) for item in value] if isinstance(value, list) else value
+
+    for _ in range(300):
+        (tmp_path / "x.runconfig").write_text(json.dumps(changed(tree)))
+        try:
+            config = RunConfiguration.load(tmp_path, "x")
+            assert str(config)
+            config._submission()
+        except (UserErrorException, ScenarioNotSupportedException):
+            pass
 
 
 # Submitting

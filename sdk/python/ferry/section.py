@@ -118,6 +118,13 @@ class Anything(Kind):
     """Kept as it is: lists, dicts and plain values."""
 
 
+class Members(Kind):
+    """A dict of anything."""
+
+    def read(self, value: Any, path: str) -> Any:
+        return members(value, path)
+
+
 class Part(Kind):
     """A section within a section."""
 
@@ -173,17 +180,18 @@ class PartMap(Kind):
 
 
 class Field:
-    """One attribute: its name, its name in files, what it may hold, and what it is when nobody sets it."""
+    """One attribute: its name, its name in files, what it may hold, and what it is when nobody sets it. None means the default, unless the
+    field is optional: without a default, or said to be."""
 
     __slots__ = ("name", "key", "kind", "default", "optional")
 
-    def __init__(self, name: str, key: str, kind: Kind, default: Any = None) -> None:
+    def __init__(self, name: str, key: str, kind: Kind, default: Any = None, optional: bool | None = None) -> None:
         self.name, self.key, self.kind, self.default = name, key, kind, default
-        self.optional = default is None and not isinstance(kind, Part)
+        self.optional = optional if optional is not None else default is None and not isinstance(kind, Part)
 
     def initial(self) -> Any:
         if isinstance(self.kind, Part):
-            return self.kind.new()
+            return None if self.optional else self.kind.new()
         if isinstance(self.default, (list, dict)):
             return type(self.default)(self.default)
         return self.default
@@ -223,7 +231,7 @@ class Section:
         out = {}
         for field in self._fields:
             value, at = getattr(self, field.name), f"{path}.{field.name}" if path else field.name
-            if value is None and not field.optional and not isinstance(field.kind, Part):
+            if value is None and not field.optional:
                 value = field.initial()
             out[field.key] = None if value is None else field.kind.write(value, at)
         return out
@@ -236,22 +244,22 @@ class Section:
             raise wrong(path or type(self).__name__, "a section with keys of its own", value)
         if len(value) > _MOST:
             raise UserErrorException(f"{path}: more than {_MOST} keys")
-        members: dict = {}
+        found: dict = {}
         for key, member in value.items():
             low = str(key).lower()
-            if low in members:
+            if low in found:
                 raise UserErrorException(f"{path + '.' if path else ''}{key}: stands twice")
-            members[low] = (key, member)
+            found[low] = (key, member)
         for field in self._fields:
-            if field.key.lower() not in members:
+            if field.key.lower() not in found:
                 continue
-            key, member = members.pop(field.key.lower())
+            key, member = found.pop(field.key.lower())
             if is_absent(member) and not (isinstance(field.kind, Word) and isinstance(member, str) and "None" in field.kind._words):
                 continue
             if is_absent(member) and not member:
                 continue
             setattr(self, field.name, field.kind.read(member, f"{path}.{key}" if path else str(key)))
-        self._leftover(members, path)
+        self._leftover(found, path)
 
     def _leftover(self, members: Mapping, path: str) -> None:
         """Keys that no field has."""
@@ -259,6 +267,15 @@ class Section:
 
         for key, _ in members.values():
             warnings.warn(f"{path + '.' if path else ''}{key} is not a key that Ferry knows", stacklevel=4)
+
+
+def members(value: Any, path: str) -> dict:
+    """A dict; nothing is an empty one."""
+    if is_absent(value):
+        return {}
+    if not isinstance(value, Mapping):
+        raise wrong(path, "a dict", value)
+    return dict(value)
 
 
 def shown(value: Any) -> Any:

@@ -35,6 +35,13 @@ class PythonSection(Section):
     """Which Python runs the script. With ``user_managed_dependencies`` it is the one at ``interpreter_path`` as it is; without, one
     is built from ``conda_dependencies``. ``conda_dependencies_file`` names a file that is read instead of them."""
 
+    interpreter_path: str
+    user_managed_dependencies: bool
+    conda_dependencies: CondaDependencies | None
+    conda_dependencies_file: str | None
+    base_conda_environment: str | None
+    pip_requirements: list[str] | None
+
     _fields = (Field("interpreter_path", "interpreterPath", Text(), "python"),
                Field("user_managed_dependencies", "userManagedDependencies", Flag(), False),
                Field("conda_dependencies", "condaDependencies", _Conda()),
@@ -52,6 +59,9 @@ class PythonSection(Section):
 class DockerImagePlatform(Section):
     """For which machines an image is; recorded."""
 
+    os: str
+    architecture: str
+
     _fields = (Field("os", "os", Text(), "Linux"), Field("architecture", "architecture", Text(), "amd64"))
 
     def __init__(self, os: str = "Linux", architecture: str = "amd64") -> None:
@@ -61,6 +71,10 @@ class DockerImagePlatform(Section):
 
 class DockerBuildContext(Section):
     """A folder with a Dockerfile, from which an image is built."""
+
+    location_type: str | None
+    location: str | None
+    dockerfile_path: str
 
     _fields = (Field("location_type", "locationType", Text()), Field("location", "location", Text()),
                Field("dockerfile_path", "dockerfilePath", Text(), "Dockerfile"))
@@ -80,27 +94,50 @@ class DockerBuildContext(Section):
         return DockerBuildContext("snapshot", snapshot.scan(folder).upload(workspace._client), dockerfile_path)
 
 
+class DockerPreparation(Section):
+    """A command that prepares an image, of old files."""
+
+    command_line: str | None
+
+    _fields = (Field("command_line", "commandLine", Text()),)
+
+
 class DockerSection(Section):
     """The image that a script runs in. ``base_image``, ``base_dockerfile`` (a Dockerfile's text or path) and ``build_context`` exclude
     each other. ``enabled`` decides whether an image is used at all; the newer place for it is DockerConfiguration."""
 
+    enabled: bool
+    base_image: str | None
+    base_dockerfile: str | None
+    build_context: DockerBuildContext | None
+    base_image_registry: ContainerRegistry
+    platform: DockerImagePlatform
+    shared_volumes: bool
+    gpu_support: bool
+    arguments: list[str]
+    shm_size: str
+    preparation: DockerPreparation
+
     _fields = (Field("enabled", "enabled", Flag(), False), Field("base_image", "baseImage", Text()),
-               Field("base_dockerfile", "baseDockerfile", Text()), Field("build_context", "buildContext", Part(DockerBuildContext)),
+               Field("base_dockerfile", "baseDockerfile", Text()), Field("build_context", "buildContext", Part(DockerBuildContext), optional=True),
                Field("base_image_registry", "baseImageRegistry", Part(ContainerRegistry)),
                Field("platform", "platform", Part(DockerImagePlatform)), Field("shared_volumes", "sharedVolumes", Flag(), True),
                Field("gpu_support", "gpuSupport", Flag(), False), Field("arguments", "arguments", Texts(), []),
-               Field("shm_size", "shmSize", Text(), "2g"), Field("preparation", "preparation", Anything()))
+               Field("shm_size", "shmSize", Text(), "2g"), Field("preparation", "preparation", Part(DockerPreparation)))
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         self.base_image = DEFAULT_CPU_IMAGE
-        self.build_context = None
         for name, value in kwargs.items():
             setattr(self, name, value)
 
 
 class SparkPackage(Section):
     """A package of Spark's, by its Maven coordinates."""
+
+    group: str | None
+    artifact: str | None
+    version: str | None
 
     _fields = (Field("group", "group", Text()), Field("artifact", "artifact", Text()), Field("version", "version", Text()))
 
@@ -111,6 +148,10 @@ class SparkPackage(Section):
 
 class SparkSection(Section):
     """What Spark loads before the script."""
+
+    repositories: list[str]
+    packages: list[SparkPackage]
+    precache_packages: bool
 
     _fields = (Field("repositories", "repositories", Texts(), []), Field("packages", "packages", Parts(SparkPackage), []),
                Field("precache_packages", "precachePackages", Flag(), True))
@@ -124,6 +165,10 @@ class SparkSection(Section):
 class MavenLibrary(Section):
     """A Maven library of a Databricks cluster."""
 
+    coordinates: str | None
+    repo: str | None
+    exclusions: list[str]
+
     _fields = (Field("coordinates", "coordinates", Text()), Field("repo", "repo", Text()), Field("exclusions", "exclusions", Texts(), []))
 
     def __init__(self, coordinates: str | None = None, repo: str | None = None, exclusions: list[str] | None = None) -> None:
@@ -133,6 +178,9 @@ class MavenLibrary(Section):
 
 class PyPiLibrary(Section):
     """A PyPI library of a Databricks cluster."""
+
+    package: str | None
+    repo: str | None
 
     _fields = (Field("package", "package", Text()), Field("repo", "repo", Text()))
 
@@ -148,6 +196,8 @@ class RCranLibrary(PyPiLibrary):
 class JarLibrary(Section):
     """A JAR of a Databricks cluster, by its place in DBFS."""
 
+    library: str | None
+
     _fields = (Field("library", "library", Text()),)
 
     def __init__(self, library: str | None = None) -> None:
@@ -161,6 +211,12 @@ class EggLibrary(JarLibrary):
 
 class DatabricksSection(Section):
     """Libraries of a Databricks cluster; recorded."""
+
+    maven_libraries: list[MavenLibrary]
+    pypi_libraries: list[PyPiLibrary]
+    rcran_libraries: list[RCranLibrary]
+    jar_libraries: list[JarLibrary]
+    egg_libraries: list[EggLibrary]
 
     _fields = (Field("maven_libraries", "mavenLibraries", Parts(MavenLibrary), []),
                Field("pypi_libraries", "pypiLibraries", Parts(PyPiLibrary), []),
@@ -176,6 +232,15 @@ class DatabricksSection(Section):
 
 class RSection(Section):
     """What R needs; recorded."""
+
+    r_version: str | None
+    user_managed: bool
+    rscript_path: str | None
+    snapshot_date: str | None
+    cran_packages: Any
+    github_packages: Any
+    custom_url_packages: Any
+    bioconductor_packages: Any
 
     _fields = (Field("r_version", "rVersion", Text()), Field("user_managed", "userManaged", Flag(), False),
                Field("rscript_path", "rscriptPath", Text()), Field("snapshot_date", "snapshotDate", Text()),

@@ -7,11 +7,15 @@ from typing import Any, Mapping
 from azureml.core._environment_sections import DEFAULT_CPU_IMAGE, check_size
 from azureml.exceptions import UserErrorException
 from ferry.not_yet import not_yet
-from ferry.section import Anything, Field, Flag, Number, Part, Section, Text, TextMap, Texts, Whole, Word
+from ferry.section import Anything, Field, Flag, Members, Number, Part, Section, Text, TextMap, Texts, Whole, Word, members
 
 
 class HistoryConfiguration(Section):
     """What is kept with a run: ``outputs/``, the source folder, and the folders whose files are sent while it goes on."""
+
+    output_collection: bool
+    snapshot_project: bool
+    directories_to_watch: list[str]
 
     _fields = (Field("output_collection", "outputCollection", Flag(), True), Field("snapshot_project", "snapshotProject", Flag(), True),
                Field("directories_to_watch", "directoriesToWatch", Texts(), ["logs"]))
@@ -23,6 +27,8 @@ class HistoryConfiguration(Section):
 class SparkConfiguration(Section):
     """Settings of Spark."""
 
+    configuration: dict[str, Any]
+
     _fields = (Field("configuration", "configuration", TextMap(), {"spark.app.name": "Azure ML Experiment", "spark.yarn.maxAppAttempts": "1"}),)
 
 
@@ -33,11 +39,16 @@ class ApacheSparkConfiguration(SparkConfiguration):
 class HdiConfiguration(Section):
     """How YARN runs the driver: ``cluster``, ``client`` or ``none``."""
 
+    yarn_deploy_mode: str
+
     _fields = (Field("yarn_deploy_mode", "yarnDeployMode", Word("None", "Client", "Cluster"), "Cluster"),)
 
 
 class TensorflowConfiguration(Section):
     """TensorFlow's workers and parameter servers."""
+
+    worker_count: int
+    parameter_server_count: int
 
     _fields = (Field("worker_count", "workerCount", Whole(1), 1), Field("parameter_server_count", "parameterServerCount", Whole(0), 1))
 
@@ -50,6 +61,9 @@ class TensorflowConfiguration(Section):
 class MpiConfiguration(Section):
     """MPI's processes on each node, and the nodes."""
 
+    process_count_per_node: int
+    node_count: int
+
     _fields = (Field("process_count_per_node", "processCountPerNode", Whole(1), 1), Field("node_count", "nodeCount", Whole(1), 1))
 
     def __init__(self, process_count_per_node: int = 1, node_count: int = 1) -> None:
@@ -60,6 +74,10 @@ class MpiConfiguration(Section):
 
 class PyTorchConfiguration(Section):
     """PyTorch's processes in all (None: one per node), the nodes, and how they talk (``Nccl`` or ``Gloo``)."""
+
+    communication_backend: str
+    process_count: int | None
+    node_count: int
 
     _fields = (Field("communication_backend", "communicationBackend", Word("Nccl", "Gloo", "Mpi"), "Nccl"),
                Field("process_count", "processCount", Whole(1)), Field("node_count", "nodeCount", Whole(1), 1))
@@ -73,6 +91,10 @@ class PyTorchConfiguration(Section):
 class ParallelTaskConfiguration(Section):
     """Many independent workers of one script."""
 
+    max_retries_per_worker: int
+    worker_count_per_node: int
+    terminal_exit_codes: Any
+
     _fields = (Field("max_retries_per_worker", "maxRetriesPerWorker", Whole(0), 0),
                Field("worker_count_per_node", "workerCountPerNode", Whole(1), 1), Field("terminal_exit_codes", "terminalExitCodes", Anything()))
 
@@ -85,6 +107,12 @@ class ParallelTaskConfiguration(Section):
 
 class AmlComputeConfiguration(Section):
     """The cluster that is made for one run (target ``amlcompute``)."""
+
+    name: str | None
+    vm_size: str | None
+    vm_priority: str | None
+    retain_cluster: bool
+    cluster_max_node_count: int
 
     _fields = (Field("name", "name", Text()), Field("vm_size", "vmSize", Text()), Field("vm_priority", "vmPriority", Word("dedicated", "lowpriority")),
                Field("retain_cluster", "retainCluster", Flag(), False), Field("cluster_max_node_count", "clusterMaxNodeCount", Whole(1), 1))
@@ -102,17 +130,28 @@ class AmlComputeConfiguration(Section):
 class AzureContainerInstanceConfiguration(Section):
     """The container that is made for one run (target ``containerinstance``)."""
 
+    region: str | None
+    cpu_cores: float
+    memory_gb: float
+
     _fields = (Field("region", "region", Text()), Field("cpu_cores", "cpuCores", Number(), 2), Field("memory_gb", "memoryGb", Number(), 3.5))
 
 
 class KubernetesComputeConfiguration(Section):
     """What a run needs of a Kubernetes cluster."""
 
+    instance_type: str | None
+
     _fields = (Field("instance_type", "instanceType", Text()),)
 
 
 class DockerConfiguration(Section):
     """Whether the script runs in a container, and how it is started. It wins over the environment's docker section."""
+
+    use_docker: bool | None
+    shared_volumes: bool | None
+    arguments: list[str] | None
+    shm_size: str | None
 
     _fields = (Field("use_docker", "useDocker", Flag()), Field("shared_volumes", "sharedVolumes", Flag()),
                Field("arguments", "arguments", Texts()), Field("shm_size", "shmSize", Text()))
@@ -149,6 +188,12 @@ class DockerConfiguration(Section):
 
 class DataReferenceConfiguration(Section):
     """A path on a datastore that a run gets (``mount``, ``download``) or fills (``upload``)."""
+
+    data_store_name: str | None
+    mode: str
+    path_on_data_store: str | None
+    path_on_compute: str | None
+    overwrite: bool
 
     _fields = (Field("data_store_name", "dataStoreName", Text()), Field("mode", "mode", Word("Mount", "Download", "Upload"), "Mount"),
                Field("path_on_data_store", "pathOnDataStore", Text()), Field("path_on_compute", "pathOnCompute", Text()),
@@ -195,11 +240,17 @@ class DataReferenceConfiguration(Section):
 class SourceDirectoryDataStoreConfiguration(Section):
     """The datastore that holds the source folder."""
 
+    data_store_name: str | None
+
     _fields = (Field("data_store_name", "dataStoreName", Text()),)
 
 
 class Dataset(Section):
     """A dataset as a run configuration names it."""
+
+    dataset_id: str | None
+    dataset_name: str | None
+    dataset_version: str | None
 
     _fields = (Field("dataset_id", "id", Text()), Field("dataset_name", "name", Text()), Field("dataset_version", "version", Text()))
 
@@ -211,6 +262,9 @@ class Dataset(Section):
 class DataPath(Section):
     """A path on a datastore as a run configuration names it."""
 
+    datastore_name: str | None
+    relative_path: str | None
+
     _fields = (Field("datastore_name", "datastoreName", Text()), Field("relative_path", "relativePath", Text()))
 
     def __init__(self, datastore_name: str | None = None, relative_path: str | None = None) -> None:
@@ -221,7 +275,10 @@ class DataPath(Section):
 class DataLocation(Section):
     """Where data is: a dataset, or a path on a datastore."""
 
-    _fields = (Field("dataset", "dataset", Part(Dataset)), Field("data_path", "datapath", Part(DataPath)))
+    dataset: Dataset | None
+    data_path: DataPath | None
+
+    _fields = (Field("dataset", "dataset", Part(Dataset), optional=True), Field("data_path", "datapath", Part(DataPath), optional=True))
 
     def __init__(self, dataset: Dataset | None = None, data_path: DataPath | None = None) -> None:
         super().__init__()
@@ -231,7 +288,14 @@ class DataLocation(Section):
 class Data(Section):
     """Data that a run gets, by the name that its arguments use (``DatasetConsumptionConfig:NAME``)."""
 
-    _fields = (Field("data_location", "dataLocation", Part(DataLocation)),
+    data_location: DataLocation | None
+    create_output_directories: bool
+    mechanism: str
+    environment_variable_name: str | None
+    path_on_compute: str | None
+    overwrite: bool
+
+    _fields = (Field("data_location", "dataLocation", Part(DataLocation), optional=True),
                Field("create_output_directories", "createOutputDirectories", Flag(), False),
                Field("mechanism", "mechanism", Word("Mount", "Download", "Upload", "Direct"), "Mount"),
                Field("environment_variable_name", "environmentVariableName", Text()), Field("path_on_compute", "pathOnCompute", Text()),
@@ -266,30 +330,37 @@ class Data(Section):
 class OutputData(Section):
     """Data that a run leaves on a datastore."""
 
-    _fields = (Field("output_location", "outputLocation", Anything()), Field("mechanism", "mechanism", Word("Upload", "Mount", "Hdfs"), "Upload"),
-               Field("additional_options", "additionalOptions", Anything()), Field("environment_variable_name", "environmentVariableName", Text()))
+    output_location: dict[str, Any] | None
+    mechanism: str
+    additional_options: dict[str, Any] | None
+    environment_variable_name: str | None
+
+    _fields = (Field("output_location", "outputLocation", Members()), Field("mechanism", "mechanism", Word("Upload", "Mount", "Hdfs"), "Upload"),
+               Field("additional_options", "additionalOptions", Members()), Field("environment_variable_name", "environmentVariableName", Text()))
 
     def _submit(self, name: str, submission: dict[str, Any]) -> None:
-        written = self._write(f"output_data.{name}")
-        location = written["outputLocation"] or {}
-        place = location.get("datapath") or location.get("dataPath") or {}
-        if not place.get("datastoreName"):
-            raise UserErrorException(f"output_data.{name}.output_location: expected a datapath with a datastoreName, found nothing")
+        path = f"output_data.{name}"
+        written = self._write(path)
         if written["mechanism"] == "Hdfs":
             raise not_yet("Output to HDFS (output_data)")
+        location = written["outputLocation"] or {}
+        place = members(location.get("datapath") or location.get("dataPath"), f"{path}.output_location.datapath")
+        if not place.get("datastoreName"):
+            raise UserErrorException(f"{path}.output_location: expected a datapath with a datastoreName, found nothing")
         options = written["additionalOptions"] or {}
-        one: dict[str, Any] = {"datastore": place["datastoreName"], "path": place.get("relativePath") or "", "mode": written["mechanism"].lower()}
+        upload = members(options.get("uploadOptions"), f"{path}.additional_options.uploadOptions")
+        register = members(options.get("registrationOptions"), f"{path}.additional_options.registrationOptions")
+        one: dict[str, Any] = {"datastore": str(place["datastoreName"]), "path": str(place.get("relativePath") or ""), "mode": written["mechanism"].lower()}
         if options.get("pathOnCompute"):
-            one["path_on_compute"] = options["pathOnCompute"]
-        upload = options.get("uploadOptions") or {}
-        if upload.get("overwrite"):
+            one["path_on_compute"] = str(options["pathOnCompute"])
+        if Flag().read(upload.get("overwrite") or False, f"{path}.additional_options.uploadOptions.overwrite"):
             one["overwrite"] = True
-        globs = (upload.get("sourceGlobs") or {}).get("globPatterns")
+        globs = members(upload.get("sourceGlobs"), f"{path}.additional_options.uploadOptions.sourceGlobs").get("globPatterns")
         if globs:
-            one["globs"] = list(globs)
-        register = (options.get("registrationOptions") or {})
+            one["globs"] = Texts().read(globs, f"{path}.additional_options.uploadOptions.sourceGlobs.globPatterns")
         if register.get("name"):
-            one["register"] = {"name": register["name"], "description": register.get("description") or "", "tags": register.get("tags") or {}}
+            one["register"] = {"name": str(register["name"]), "description": str(register.get("description") or ""),
+                               "tags": TextMap().read(register.get("tags") or {}, f"{path}.additional_options.registrationOptions.tags")}
         submission.setdefault("outputs", {})[name] = one
 
 

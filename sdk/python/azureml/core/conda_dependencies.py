@@ -78,22 +78,22 @@ class CondaDependencies:
     # Content
 
     @property
-    def conda_channels(self) -> Iterable[str]:
+    def conda_channels(self) -> list[str]:
         """The channels; the first has the highest priority."""
         return list(self._channels)
 
     @property
-    def conda_packages(self) -> Iterable[str]:
+    def conda_packages(self) -> list[str]:
         """Conda's packages, without the python pin."""
         return [package for package in self._conda if _package_name(package) != "python"]
 
     @property
-    def pip_packages(self) -> Iterable[str]:
+    def pip_packages(self) -> list[str]:
         """Pip's packages, without options."""
         return [line for line in self._pip if not line.startswith("-")]
 
     @property
-    def pip_options(self) -> Iterable[str]:
+    def pip_options(self) -> list[str]:
         """Pip's options, such as ``--pre`` and ``--index-url ...``."""
         return [line for line in self._pip if line.startswith("-")]
 

@@ -44,6 +44,16 @@ class Environment(Section):
     It is a value of this process until :meth:`register` keeps it. A run keeps what it was given.
     """
 
+    name: str | None
+    version: str | None
+    python: PythonSection
+    environment_variables: dict[str, Any]
+    docker: DockerSection
+    spark: SparkSection
+    databricks: DatabricksSection
+    r: Any
+    inferencing_stack_version: str | None
+
     _fields = (Field("name", "name", Text()), Field("version", "version", Text()), Field("python", "python", Part(PythonSection)),
                Field("environment_variables", "environmentVariables", TextMap(), {}), Field("docker", "docker", Part(DockerSection)),
                Field("spark", "spark", Part(SparkSection)), Field("databricks", "databricks", Part(DatabricksSection)),
@@ -397,7 +407,7 @@ class Environment(Section):
         if bool(image) + bool(dockerfile) + bool(context) > 1:
             raise UserErrorException("environment.docker: base_image, base_dockerfile and build_context exclude each other; give one of them")
         registry = {key: value for key, value in docker["baseImageRegistry"].items() if value and key != "registryIdentity"}
-        if docker["preparation"] and any(docker["preparation"].values()):
+        if docker["preparation"]["commandLine"]:
             raise not_yet("Preparing an image by a command (environment.docker.preparation)")
         out: dict[str, Any] = {}
         if docker["enabled"]:

@@ -73,6 +73,41 @@ class RunConfiguration(Section):
     ``target`` takes a name or a compute target. ``print`` shows everything, without passwords.
     """
 
+    script: str | None
+    command: Any
+    arguments: Sequence[Any]
+    target: Any
+    framework: str
+    communicator: str
+    job_name: str | None
+    auto_prepare_environment: bool
+    prepare_environment: bool | None
+    max_run_duration_seconds: int | None
+    node_count: int
+    priority: int | None
+    instance_types: Any
+    credential_passthrough: Any
+    identity: Any
+    environment: Environment
+    environment_variables: dict[str, Any]
+    history: HistoryConfiguration
+    spark: SparkConfiguration
+    hdi: HdiConfiguration
+    tensorflow: TensorflowConfiguration
+    mpi: MpiConfiguration
+    pytorch: PyTorchConfiguration
+    paralleltask: ParallelTaskConfiguration
+    data_references: dict[str, Any]
+    data: dict[str, Any]
+    output_data: dict[str, Any]
+    datacaches: Any
+    source_directory_data_store: str | None
+    amlcompute: AmlComputeConfiguration
+    container_instance: AzureContainerInstanceConfiguration
+    kubernetescompute: KubernetesComputeConfiguration
+    docker: DockerConfiguration
+    exposed_ports: Any
+
     _fields = (
         Field("script", "script", Text()),
         Field("command", "command", _Command(), ""),
@@ -224,9 +259,11 @@ class RunConfiguration(Section):
                 del python[key]
         if python.get("condaDependenciesFile"):
             del python["condaDependencies"]
-        for key in ("baseDockerfile", "buildContext", "preparation"):
+        for key in ("baseDockerfile", "buildContext"):
             if not docker[key]:
                 del docker[key]
+        if not docker["preparation"]["commandLine"]:
+            del docker["preparation"]
         if docker.get("baseDockerfile") or docker.get("buildContext"):
             if docker["baseImage"] == DEFAULT_CPU_IMAGE:
                 docker["baseImage"] = None
@@ -265,7 +302,7 @@ class RunConfiguration(Section):
     def _submission(self, workspace: Any = None, source_directory: Any = None) -> dict[str, Any]:
         """The fields of a run that the configuration decides. Everything is checked first. ``workspace`` is asked for datasets that are
         named by their ids, ``source_directory`` is where files that the environment names are looked for."""
-        written = {}
+        written: dict[str, Any] = {}
         for field in self._fields:
             if field.name not in ("environment", "arguments", "command", "data_references", "data", "output_data"):
                 value = getattr(self, field.name)
@@ -285,9 +322,9 @@ class RunConfiguration(Section):
             submission["environment"] = variables
         self._with_data(submission, workspace)
         _with_history(submission, written["history"])
-        for key, field in (("max_duration_seconds", "maxRunDurationSeconds"), ("priority", "priority"), ("name", "jobName")):
-            if written.get(field):
-                submission[key] = written[field]
+        for key, name in (("max_duration_seconds", "maxRunDurationSeconds"), ("priority", "priority"), ("name", "jobName")):
+            if written[name]:
+                submission[key] = written[name]
         if written["autoPrepareEnvironment"] is False:
             submission["auto_prepare"] = False
         if self._name:

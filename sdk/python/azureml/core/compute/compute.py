@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Iterable, Mapping
 
 from azureml.core.compute import _service
 from azureml.exceptions import ComputeTargetException
@@ -24,6 +24,10 @@ class _Configuration:
         for name, value in values.items():
             setattr(self, name, value)
         self.validate_configuration()
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            """Its arguments are its attributes."""
 
     def validate_configuration(self) -> None:
         """Raises ComputeTargetException for an argument that is wrong."""

@@ -113,13 +113,13 @@ class ReinforcementLearningEstimator(MMLBaseEstimator):
         """The script."""
         return self._entry_script
 
-    def _submit(self, experiment: Any, **kwargs: Any) -> Any:
+    def _submit(self, experiment: Any, *args: Any, **kwargs: Any) -> Any:
         import os
 
         from ferry.submission import script_inside
 
         script_inside(os.fspath(self.source_directory), self._entry_script)
-        return super()._submit(experiment, **{**kwargs, "type": "reinforcementlearning"})
+        return super()._submit(experiment, *args, **{**kwargs, "type": "azureml.reinforcementlearning"})
 
     @staticmethod
     def _same_node(compute_target: Any, worker: WorkerConfiguration) -> None:
