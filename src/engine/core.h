@@ -119,11 +119,31 @@ struct NoteBuild {
 struct DropArchives {
   std::vector<model::BuildRecord> builds;
 };
+// Registers the datastore: everything set but its time, its secret sealed. One of the same name is replaced with `overwrite`, else a conflict.
+struct RegisterDatastore {
+  model::Datastore datastore;
+  bool overwrite = false;
+};
+// What is in it stays where it is.
+struct DeleteDatastore {
+  std::string workspace;
+  std::string name;
+};
+struct SetDefaultDatastore {
+  std::string workspace;
+  std::string name;
+};
+// Files of the workspace's own store whose content is there: all of them or none. One that is there with the same content is left as it is; with another,
+// and without `overwrite`, it is a conflict.
+struct AddFiles {
+  std::vector<model::FileRecord> files;
+  bool overwrite = false;
+};
 struct Tick {};
 
-using Input =
-    std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget, BatchLaunched,
-                 BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
+using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget,
+                           BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild,
+                           DropArchives, RegisterDatastore, DeleteDatastore, SetDefaultDatastore, AddFiles, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -235,10 +255,16 @@ class Core {
   Result<Json> On(const DeleteEnvironment& input, Time now);
   Result<Json> On(const NoteBuild& input, Time now);
   Result<Json> On(const DropArchives& input, Time now);
+  Result<Json> On(const RegisterDatastore& input, Time now);
+  Result<Json> On(const DeleteDatastore& input, Time now);
+  Result<Json> On(const SetDefaultDatastore& input, Time now);
+  Result<Json> On(const AddFiles& input, Time now);
   Result<Json> On(const Tick& input, Time now);
 
   // A live run, or one read from the store into `loaded`. kNotFound "run.not_found".
   Result<model::Run*> Find(const std::string& run, std::optional<model::Run>& loaded);
+  // kNotFound "workspace.not_found".
+  Result<model::Workspace> FindWorkspace(const std::string& name) const;
   Result<void> CheckOtherOwner(const std::string& name, const char* what) const;
   Result<void> ApplyUpdate(model::Run& run, const Update& update, Time now);
   // The version that the definition has under its name, given now or before, and whether it is new.

@@ -54,6 +54,8 @@ const std::vector<store::TableSpec>& Tables() {
       {"environment", {}, {}},
       {"environment_name", {{"workspace", ColumnType::kText, true}, {"latest", ColumnType::kInt, false}}, {}},
       {"build", {{"used", ColumnType::kInt, true}}, {}},
+      {"datastore", {{"workspace", ColumnType::kText, true}}, {}},
+      {"file", {}, {}},
   };
   return tables;
 }
@@ -115,6 +117,17 @@ store::Put PutEnvironmentName(const model::EnvironmentName& name) {
 }
 store::Put PutBuild(const model::BuildRecord& build) {
   return {"build", {PlatformKey(build.key, build.platform), model::ToJson(build).Dump(), {build.used.micros}}, {}, {}};
+}
+
+store::Put PutDatastore(const model::Datastore& datastore) {
+  return {"datastore", {DatastoreKey(datastore.workspace, datastore.name), model::ToJson(datastore).Dump(), {datastore.workspace}}, {}, {}};
+}
+store::Put PutFile(const model::FileRecord& file) {
+  return {"file", {FileKey(file.workspace, file.datastore, file.path), model::ToJson(file).Dump(), {}}, {}, {}};
+}
+std::string DatastoreKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+std::string FileKey(const std::string& workspace, const std::string& datastore, const std::string& path) {
+  return StrCat(workspace, "/", datastore, "/", path);
 }
 
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version) {

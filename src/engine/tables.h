@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "model/access.h"
+#include "model/datastore.h"
 #include "model/registry.h"
 #include "model/run.h"
 #include "store/store.h"
@@ -37,6 +38,11 @@ store::Put PutNode(const model::NodeRecord& node);
 store::Put PutEnvironment(const model::EnvironmentRecord& environment);
 store::Put PutEnvironmentName(const model::EnvironmentName& name);
 store::Put PutBuild(const model::BuildRecord& build);
+store::Put PutDatastore(const model::Datastore& datastore);
+store::Put PutFile(const model::FileRecord& file);
+std::string DatastoreKey(const std::string& workspace, const std::string& name);
+// Files of a datastore lie in the order of their paths.
+std::string FileKey(const std::string& workspace, const std::string& datastore, const std::string& path);
 std::string ExperimentKey(const std::string& workspace, const std::string& name);
 // Versions of a name lie in their order.
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version);

@@ -34,14 +34,16 @@ Token TokenFromJson(const Json& json) {
 }
 
 Json ToJson(const Workspace& workspace) {
-  return Json::MakeObject({{"name", workspace.name},
-                           {"id", workspace.id},
-                           {"description", workspace.description},
-                           {"created", workspace.created.micros},
-                           {"tags", workspace.tags}});
+  Json json = Json::MakeObject({{"name", workspace.name},
+                                {"id", workspace.id},
+                                {"description", workspace.description},
+                                {"created", workspace.created.micros},
+                                {"tags", workspace.tags}});
+  return json.SetIf("default_datastore", workspace.default_datastore);
 }
 Workspace WorkspaceFromJson(const Json& json) {
-  return {json.GetString("name"), json.GetString("id"), json.GetString("description"), TimeOf(json, "created"), json.GetStringMap("tags")};
+  return {json.GetString("name"),  json.GetString("id"),      json.GetString("description"),
+          TimeOf(json, "created"), json.GetStringMap("tags"), json.GetString("default_datastore")};
 }
 
 Json ToJson(const Experiment& experiment) {

@@ -40,6 +40,7 @@ struct Workspace {
   std::string description;
   Time created;
   std::map<std::string, std::string> tags;
+  std::string default_datastore = {};  // empty: kDefaultDatastore
 };
 
 struct Experiment {

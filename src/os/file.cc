@@ -363,6 +363,8 @@ Result<std::string> RealPath(const std::string& path) {
   return std::string(buffer);
 }
 
+Result<std::string> PathOf(const Fd& fd) { return ReadLink(StrCat("/proc/self/fd/", fd.get())); }
+
 std::string CurrentFolder() {
   char buffer[PATH_MAX];
   return ::getcwd(buffer, sizeof buffer) ? buffer : "/";
