@@ -315,6 +315,11 @@ def test_answers(server, tmp_path):
     added = {"files": [{"path": "c.txt", "digest": digest, "size": len(content)}]}
     assert ask("POST", "/api/v1/datastores/workspaceblobstore/files", added, template=stores + "/files")[1] == {"added": 1, "files": 1}
     assert ask("GET", "/api/v1/datastores/workspaceartifactstore/files?prefix=ExperimentRun/dcid.r1/outputs/", template=stores + "/files")[1]["files"]
+    ask("POST", "/api/v1/runs", {"id": "r4", "experiment": "contract", "command": ["cp", "-r", "DatasetConsumptionConfig:in/.", "DatasetOutputConfig:out"],
+                                 "data": {"in": {"paths": [{"datastore": "here", "path": "a/*.txt"}], "mode": "mount", "environment_variable": "IN"}},
+                                 "outputs": {"out": {"datastore": "here", "path": "out/{run-id}"}}})
+    view = wait_for(server, "r4", "Completed")
+    assert view["inputDatasets"][0]["how"] == "linked" and view["outputDatasets"][0]["files"] == 1
     ask("DELETE", "/api/v1/datastores/here", template=stores)
 
     ask("GET", "/api/v1/nodes")

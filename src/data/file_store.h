@@ -38,12 +38,21 @@ class Writer {
   virtual Result<FileInfo> Finish(bool overwrite) = 0;
 };
 
+// A file or folder on this machine, so that whoever is told of it can tell whether it is the one that it sees there.
+struct LocalPlace {
+  std::string path;     // absolute, without links in it
+  std::string machine;  // which machine, since it was started
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool folder = false;
+};
+
 // Where files of a store lie on this machine: for those that can be used without a copy.
 class LocalFiles {
  public:
   virtual ~LocalFiles() = default;
-  // The absolute path, without links in it, of a file or folder of the store. kNotFound "file.not_found"; kForbidden "file.outside".
-  virtual Result<std::string> LocalPath(const std::string& path) = 0;
+  // A file or folder of the store. kNotFound "file.not_found"; kForbidden "file.outside".
+  virtual Result<LocalPlace> PlaceOf(const std::string& path) = 0;
 };
 
 class FileStore {

@@ -38,6 +38,7 @@ const std::vector<ReasonRow>& ReasonTable() {
       {EndReason::kNodeLost, "node_lost", Status::kNotResponding, RetryClass::kInfrastructure, "the node was not seen for so long that it was given up on"},
       {EndReason::kAttemptLost, "attempt_lost", Status::kFailed, RetryClass::kInfrastructure, "the node is there but no longer knows this attempt"},
       {EndReason::kDiskFull, "disk_full", Status::kFailed, RetryClass::kNever, "the node's disk is full"},
+      {EndReason::kOutputFailed, "output_failed", Status::kFailed, RetryClass::kNever, "the script succeeded, but a data output could not be stored"},
   };
   return table;
 }

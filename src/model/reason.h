@@ -42,8 +42,9 @@ enum class EndReason {
   kNodeLost,           // the node was not seen for so long that it was given up on
   kAttemptLost,        // the node is there and no longer knows the attempt
   kDiskFull,           // the node's disk is full
+  kOutputFailed,       // the script succeeded, and a data output could not be stored
 };
-inline constexpr int kEndReasonCount = 12;
+inline constexpr int kEndReasonCount = 13;
 
 // Whether the same work is tried again by itself.
 enum class RetryClass { kNever, kInfrastructure };

@@ -101,6 +101,8 @@ Result<void> MakeHardLink(const std::string& file, const std::string& path);
 Result<std::string> RealPath(const std::string& path);
 // Where an open file or folder lies: absolute, without links.
 Result<std::string> PathOf(const Fd& fd);
+// Names this machine, and which start of it; "" where nothing says so.
+std::string MachineId();
 std::string CurrentFolder();
 uint64_t FreeBytes(const std::string& path);
 // "overlay", "tmpfs" or "" for all others: those that behave in ways of their own.

@@ -79,6 +79,11 @@ FERRY_HANDLER(ListFiles);
 FERRY_HANDLER(ReadFile);
 FERRY_HANDLER(AddFiles);
 std::unique_ptr<http::BodySink> WriteFile(const Parts& parts, const Call& call);
+// agent_data.cc
+FERRY_HANDLER(AgentInput);
+FERRY_HANDLER(AgentReadFile);
+FERRY_HANDLER(AgentOutput);
+std::unique_ptr<http::BodySink> AgentWriteFile(const Parts& parts, const Call& call);
 // agents.cc
 FERRY_HANDLER(AgentCommands);
 FERRY_HANDLER(AgentHello);
@@ -111,6 +116,19 @@ Result<Json> ReadLock(const Parts& parts, const std::string& hex);
 Result<model::Datastore> FindDatastore(const Parts& parts, const std::string& workspace, const std::string& name, std::string_view field);
 // The files of a datastore as it is kept: opens its secret. May block.
 Result<std::shared_ptr<data::FileStore>> FilesOf(const Parts& parts, model::Datastore datastore);
+// What a store gave, and with it the store for as long.
+template <typename T>
+std::shared_ptr<T> Holding(std::unique_ptr<T> given, std::shared_ptr<data::FileStore> store) {
+  T* raw = given.release();
+  return std::shared_ptr<T>(raw, [store = std::move(store)](T* held) { delete held; });
+}
+// Sends a file of a store, or the range that was asked for. May block.
+void SendFile(const Parts& parts, const Call& call, const http::Responder& responder, const Result<std::shared_ptr<data::FileStore>>& files,
+              const std::string& path);
+// A list of {path, digest, size} whose contents are here, as files of the datastore. kInvalid, kTooLarge or kConflict names the entry.
+Result<engine::AddFiles> FilesFromRequest(const Parts& parts, const model::Datastore& datastore, const Json* list);
+// Data inputs and outputs of a submission.
+Result<void> SetData(const Parts& parts, const Json& body, model::Run& run);
 // Answers on a thread that may wait.
 void AnswerLater(const Parts& parts, const http::Responder& responder, std::function<Result<Json>()> work, int status = 200);
 

@@ -1,6 +1,6 @@
 // The routes under /api/v1 and beside it, as one http::Service: a table of method, path, need and handler (service.cc), handlers by noun
-// (runs.cc, logs.cc, metrics.cc, blobs.cc, environments.cc, datastores.cc, files.cc, agents.cc, admin.cc). Translates between the wire and the engine; decides
-// nothing itself.
+// (runs.cc, logs.cc, metrics.cc, blobs.cc, environments.cc, datastores.cc, files.cc, run_data.cc, agent_data.cc, agents.cc, admin.cc). Translates between the
+// wire and the engine; decides nothing itself.
 #pragma once
 
 #include <atomic>

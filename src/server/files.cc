@@ -16,7 +16,8 @@ bool Contains(const std::string& outer, const std::string& inner) {
 Result<std::shared_ptr<data::FileStore>> OpenFolder(const FileParts& parts, const std::string& folder) {
   TRY(auto store, data::OpenFolderStore(folder));
   // The server's own folder holds its secret, and everybody's data.
-  TRY(std::string real, store->local()->LocalPath(""));
+  TRY(data::LocalPlace place, store->local()->PlaceOf(""));
+  const std::string& real = place.path;
   TRY(std::string home, os::RealPath(parts.home));
   if (Contains(real, home) || Contains(home, real))
     return MakeError(Code::kForbidden, "datastore.folder", StrCat("the folder '", folder, "' holds the server's own data, or is part of it; choose another"),

@@ -126,11 +126,13 @@ class FolderStore final : public FileStore, public LocalFiles {
 
   LocalFiles* local() override { return this; }
 
-  Result<std::string> LocalPath(const std::string& path) override {
+  Result<LocalPlace> PlaceOf(const std::string& path) override {
     if (!path.empty()) TRY_VOID(CheckFilePath(path, "path"));
     auto opened = root_.OpenInside(path);
     if (!opened.ok()) return Told(opened.error(), path);
-    return os::PathOf(*opened);
+    TRY(os::Stat stat, os::StatFd(*opened, path));
+    TRY(std::string real, os::PathOf(*opened));
+    return LocalPlace{real, os::MachineId(), stat.device, stat.inode, stat.type == os::FileType::kFolder};
   }
 
  private:

@@ -46,7 +46,7 @@ TEST(FolderStore, FollowsNoLinkOutOfIt) {
     auto reader = store->Open(path);
     ASSERT_FALSE(reader.ok()) << path;
     EXPECT_TRUE(reader.error().slug == "file.outside" || reader.error().slug == "file.not_found") << reader.error().slug;
-    EXPECT_FALSE((*store).local()->LocalPath(path).ok()) << path;
+    EXPECT_FALSE(store->local()->PlaceOf(path).ok()) << path;
   }
   EXPECT_FALSE(store->Create("folder_out/new").ok());
   EXPECT_FALSE(store->Create("up/new").ok());
@@ -63,8 +63,8 @@ TEST(FolderStore, FollowsNoLinkOutOfIt) {
   ASSERT_TRUE(through.ok());
   ASSERT_EQ(through->size(), 1u);
   EXPECT_EQ((*through)[0].path, "folder_in/a");
-  EXPECT_EQ(*store->local()->LocalPath("folder_in"), fs::canonical(folder + "/data").string());
-  EXPECT_EQ(*store->local()->LocalPath(""), fs::canonical(folder).string());
+  EXPECT_EQ(store->local()->PlaceOf("folder_in")->path, fs::canonical(folder + "/data").string());
+  EXPECT_EQ(store->local()->PlaceOf("")->path, fs::canonical(folder).string());
   // What replaces a link is a file, and not what it pointed to.
   auto writer = store->Create("file_out");
   ASSERT_TRUE(writer.ok());
