@@ -4,6 +4,7 @@
 #include "data/artifacts/artifact_store.h"
 #include "data/folder/folder_store.h"
 #include "data/own/own_store.h"
+#include "data/s3/s3_store.h"
 #include "os/file.h"
 
 namespace ferry::server {
@@ -39,7 +40,9 @@ Result<std::shared_ptr<data::FileStore>> OpenFiles(const FileParts& parts, const
     }
     case model::DatastoreKind::kArtifacts: return std::shared_ptr<data::FileStore>(data::OpenArtifactStore(parts.store, parts.blobs, datastore.workspace));
     case model::DatastoreKind::kFolder: return OpenFolder(parts, datastore.folder);
-    case model::DatastoreKind::kS3: break;
+    case model::DatastoreKind::kS3:
+      return std::shared_ptr<data::FileStore>(data::OpenS3Store(
+          {datastore.endpoint, datastore.bucket, datastore.prefix, datastore.region, datastore.access_key, datastore.secret_key, parts.scratch}));
   }
   return MakeError(Code::kInternal, "datastore.kind", "a kind of datastore that nothing opens");
 }

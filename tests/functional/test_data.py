@@ -3,11 +3,12 @@
 import http.server
 import json
 import os
+import subprocess
 import threading
 import urllib.parse
 
 import pytest
-from ferry_fixture import PYTHON, read_tree, wait_until, write_tree
+from ferry_fixture import PYTHON, ROOT, processes_of, read_tree, wait_until, write_tree
 
 # Prints {relative path: content} of each argument, or the content of a file.
 SHOW = """
@@ -44,12 +45,35 @@ def listed(ferry, datastore, prefix=""):
     return {file["path"][len(prefix):]: ferry.api("GET", "/api/v1/datastores/%s/files/%s" % (datastore, urllib.parse.quote(file["path"]))).raw.decode() for file in files}
 
 
-@pytest.fixture(params=["own", "folder"])
+SECRET = "wJalrXUtnFEMIvery0secret0key"
+
+
+@pytest.fixture(scope="session")
+def s3():
+    """The address of an S3 server with a bucket "data"."""
+    process = subprocess.Popen(["/usr/bin/python3", os.path.join(ROOT, "tests", "s3_server.py")], stdout=subprocess.PIPE, text=True)
+    url = process.stdout.readline().strip()
+    assert url, "the S3 server did not start"
+    yield url
+    process.kill()
+    process.wait()
+
+
+def register_s3(ferry, name, url, prefix):
+    body = {"kind": "s3", "endpoint": url, "bucket": "data", "prefix": prefix, "access_key": "AKIAIOSFODNN7EXAMPLE", "secret_key": SECRET}
+    answer = ferry.api("PUT", "/api/v1/datastores/" + name, body)
+    assert answer.status == 201, answer
+    return name
+
+
+@pytest.fixture(params=["own", "folder", "s3"])
 def datastore(request, shared, tmp_path):
     """The name of a datastore of each kind, empty."""
     name = "store_" + os.path.basename(str(tmp_path)).replace("-", "_").replace("[", "_").replace("]", "_")
     if request.param == "folder":
         return register_folder(shared, name, tmp_path / "store")
+    if request.param == "s3":
+        return register_s3(shared, name, request.getfixturevalue("s3"), name)
     assert shared.api("PUT", "/api/v1/datastores/" + name, {"kind": "own"}).status == 201
     return name
 
@@ -70,7 +94,7 @@ def test_a_folder_a_file_and_globs(shared, datastore, mode):
     entry = view["inputDatasets"][0]
     assert entry["mode"] == mode and entry["path"] == seen["argv"][0]
     assert seen["env"]["AZUREML_DATAREFERENCE_train"] == seen["argv"][0]
-    own = shared.get("/datastores/" + datastore)["kind"] == "own"
+    own = shared.get("/datastores/" + datastore)["kind"] != "folder"
     assert entry["how"] == ("downloaded" if own or mode == "download" else "linked")
     if mode == "mount" and own:
         assert "downloaded" in entry["note"]
@@ -323,13 +347,17 @@ MANY = "import sys\nfor i in range(1500): open(sys.argv[1] + '/%04d' % i, 'w').w
 
 
 @pytest.mark.parametrize("killed", ["agent", "server"])
-@pytest.mark.parametrize("kind", ["folder", "own"])
-def test_killed_while_uploading(ferry, tmp_path, killed, kind):
+@pytest.mark.parametrize("kind", ["folder", "own", "s3"])
+def test_killed_while_uploading(request, ferry, tmp_path, killed, kind):
     name = register_folder(ferry, "there", tmp_path / "there") if kind == "folder" else "workspaceblobstore"
+    if kind == "s3":
+        name = register_s3(ferry, "bucket", request.getfixturevalue("s3"), "killed/" + killed)
     run = ferry.submit(PYTHON, "-c", MANY, "DatasetOutputConfig:o", outputs={"o": {"datastore": name, "path": "up"}})
     up = tmp_path / "there" / "up"
     if kind == "folder":
         wait_until("some are there", lambda: os.path.isdir(str(up)) and len(os.listdir(str(up))) > 20, pause=0.001)
+    elif kind == "s3":
+        wait_until("some are there", lambda: len(ferry.get("/datastores/bucket/files")["files"]) > 20, pause=0.001)
     else:
         wait_until("it uploads", lambda: ferry.status(run) == "Finalizing", pause=0.001)
     if killed == "agent":
@@ -344,6 +372,47 @@ def test_killed_while_uploading(ferry, tmp_path, killed, kind):
     assert all(file["size"] == len(str(int(file["path"][3:]))) for file in files)
     assert view["outputDatasets"][0]["files"] == 1500
     assert os.listdir(os.path.join(ferry.home, "agent", "attempts")) == [] or wait_until("it is tidied", lambda: os.listdir(os.path.join(ferry.home, "agent", "attempts")) == [])
+
+
+def holds(folder, needle):
+    """The files below the folder that hold the bytes."""
+    found = []
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(base, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                with open(path, "rb") as file:
+                    if needle in file.read():
+                        found.append(path)
+    return found
+
+
+def test_a_secret_is_nowhere_in_plain(ferry, tmp_path, s3):
+    name = register_s3(ferry, "bucket", s3, "secret")
+    put(ferry, name, {"d/x": "x"})
+    gate = tmp_path / "gate"
+    script = SHOW + "\nimport time\nopen(os.environ['AZUREML_DATAREFERENCE_o'] + '/f', 'w').write('f')\nwhile not os.path.exists(%r): time.sleep(0.05)\n" % str(gate)
+    run = ferry.submit(PYTHON, "-c", script, "DatasetConsumptionConfig:i", data={"i": {"paths": [{"datastore": name, "path": "d"}]}}, outputs={"o": {"datastore": name, "path": "o"}})
+    ferry.wait_output(run, "files")
+    pids = processes_of(ferry.home)
+    assert len(pids) >= 3, "server, agent and script"
+    for pid in pids:
+        for part in ("cmdline", "environ"):
+            with open("/proc/%d/%s" % (pid, part), "rb") as file:
+                assert SECRET.encode() not in file.read(), (pid, part)
+    assert holds(ferry.home, SECRET.encode()) == []
+    gate.write_text("")
+    ferry.wait(run, "Completed")
+    assert listed(ferry, name, "o/") == {"f": "f"}
+    assert SECRET not in json.dumps([ferry.get("/datastores"), ferry.get("/datastores/" + name), ferry.show(run)])
+    # Also when the service refuses or has gone.
+    answer = ferry.api("PUT", "/api/v1/datastores/gone", {"kind": "s3", "endpoint": "http://127.0.0.1:1", "bucket": "data", "access_key": "a", "secret_key": SECRET})
+    assert answer.status == 503 and SECRET.encode() not in answer.raw
+    answer = ferry.api("PUT", "/api/v1/datastores/gone", {"kind": "s3", "endpoint": s3, "bucket": "nothing", "access_key": "a", "secret_key": SECRET})
+    assert answer.status == 404 and SECRET.encode() not in answer.raw
+    ferry.stop()
+    assert holds(ferry.home, SECRET.encode()) == []
+    assert holds(ferry.home, b"AKIAIOSFODNN7EXAMPLE") != [], "the search itself works"
 
 
 def test_a_datastore_that_has_gone(ferry, tmp_path):
