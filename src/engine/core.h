@@ -218,12 +218,33 @@ struct UnregisterDataset {
   std::string workspace;
   std::string name;
 };
+// Registers the datastore: everything set but its time, its secret sealed. One of the same name is replaced with `overwrite`, else a conflict.
+struct RegisterDatastore {
+  model::Datastore datastore;
+  bool overwrite = false;
+};
+// What is in it stays where it is.
+struct DeleteDatastore {
+  std::string workspace;
+  std::string name;
+};
+struct SetDefaultDatastore {
+  std::string workspace;
+  std::string name;
+};
+// Files of the workspace's own store whose content is there: all of them or none. One that is there with the same content is left as it is; with another,
+// and without `overwrite`, it is a conflict.
+struct AddFiles {
+  std::vector<model::FileRecord> files;
+  bool overwrite = false;
+};
 struct Tick {};
 
-using Input = std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace,
-                           CreateExperiment, CreateTarget, BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment,
-                           DeleteEnvironment, NoteBuild, DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset,
-                           UpdateWorkspace, DeleteWorkspace, UpdateExperiment, DeleteExperiment, SetSecret, DeleteSecret, Tick>;
+using Input =
+    std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment,
+                 CreateTarget, BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild,
+                 DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset, UpdateWorkspace, DeleteWorkspace,
+                 UpdateExperiment, DeleteExperiment, SetSecret, DeleteSecret, RegisterDatastore, DeleteDatastore, SetDefaultDatastore, AddFiles, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -350,6 +371,10 @@ class Core {
   Result<Json> On(const SaveDataset& input, Time now);
   Result<Json> On(const UpdateDataset& input, Time now);
   Result<Json> On(const UnregisterDataset& input, Time now);
+  Result<Json> On(const RegisterDatastore& input, Time now);
+  Result<Json> On(const DeleteDatastore& input, Time now);
+  Result<Json> On(const SetDefaultDatastore& input, Time now);
+  Result<Json> On(const AddFiles& input, Time now);
   Result<Json> On(const Tick& input, Time now);
 
   // A live run, or one read from the store into `loaded`. kNotFound "run.not_found".

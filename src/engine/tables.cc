@@ -77,6 +77,7 @@ const std::vector<store::TableSpec>& Tables() {
       {"dataset_name", {}, {}},
       {"datastore", {{"workspace", ColumnType::kText, true}}, {}},
       {"secret", {{"workspace", ColumnType::kText, true}}, {}},
+      {"file", {}, {}},
   };
   return tables;
 }
@@ -175,6 +176,16 @@ store::Put PutDatasetName(const model::AssetName& name) {
 }
 store::Put PutSecret(const model::Secret& secret) {
   return {"secret", {SecretKey(secret.workspace, secret.name), model::ToJson(secret).Dump(), {secret.workspace}}, {}, {}};
+}
+store::Put PutDatastore(const model::Datastore& datastore) {
+  return {"datastore", {DatastoreKey(datastore.workspace, datastore.name), model::ToJson(datastore).Dump(), {datastore.workspace}}, {}, {}};
+}
+store::Put PutFile(const model::FileRecord& file) {
+  return {"file", {FileKey(file.workspace, file.datastore, file.path), model::ToJson(file).Dump(), {}}, {}, {}};
+}
+std::string DatastoreKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+std::string FileKey(const std::string& workspace, const std::string& datastore, const std::string& path) {
+  return StrCat(workspace, "/", datastore, "/", path);
 }
 
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version) {

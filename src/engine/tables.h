@@ -8,6 +8,7 @@
 #include "model/access.h"
 #include "model/asset.h"
 #include "model/dataset.h"
+#include "model/datastore.h"
 #include "model/registered_model.h"
 #include "model/registry.h"
 #include "model/run.h"
@@ -47,6 +48,11 @@ store::Put PutModelName(const model::AssetName& name);
 store::Put PutDataset(const model::Dataset& dataset, bool everything);
 store::Put PutDatasetName(const model::AssetName& name);
 store::Put PutSecret(const model::Secret& secret);
+store::Put PutDatastore(const model::Datastore& datastore);
+store::Put PutFile(const model::FileRecord& file);
+std::string DatastoreKey(const std::string& workspace, const std::string& name);
+// Files of a datastore lie in the order of their paths.
+std::string FileKey(const std::string& workspace, const std::string& datastore, const std::string& path);
 std::string ExperimentKey(const std::string& workspace, const std::string& name);
 // Versions of a name lie in their order.
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version);

@@ -167,7 +167,9 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
                                                  "collect_outputs",
                                                  "keep_snapshot",
                                                  "auto_prepare",
-                                                 "run_configuration"};
+                                                 "run_configuration",
+                                                 "data",
+                                                 "outputs"};
   for (const auto& [key, value] : body.as_object())
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       auto close = ClosestWord(key, known);
@@ -257,6 +259,7 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
   run.spec.auto_prepare = body.GetBool("auto_prepare", true);
   run.spec.run_configuration = body.GetString("run_configuration").substr(0, 255);
   TRY_VOID(SetNeeds(parts, body, submit));
+  TRY_VOID(SetData(parts, body, run));
   run.request = HashBytes(body.Dump()).Hex();
   return submit;
 }

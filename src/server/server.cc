@@ -17,11 +17,14 @@
 #include "rest/handlers.h"
 #include "rest/service.h"
 #include "series/series.h"
+#include "server/files.h"
 #include "server/local_agent.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace ferry::server {
 namespace {
+
+constexpr unsigned kWorkers = 8;  // threads for what waits on a datastore
 
 // Made once: the key of run and node tokens.
 Result<std::string> ReadSecret(const std::string& path) {
@@ -71,8 +74,14 @@ class RunningServer : public Server {
     TRY_VOID(FirstStart());
     TRY_VOID(access_->Reload());
 
-    service_ = std::make_unique<rest::Service>(
-        rest::Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, version, settings.home, [this] { RequestEnd(); }});
+    // What a killed server had half of.
+    TRY_VOID(os::RemoveAll(Path("uploads")));
+    workers_ = std::make_unique<rest::Workers>(kWorkers);
+    service_ = std::make_unique<rest::Service>(rest::Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, version, settings.home,
+                                                           [this] { RequestEnd(); }, *workers_,
+                                                           [this](const model::Datastore& datastore) {
+                                                             return OpenFiles({*store_, *blobs_, *engine_, settings_.home, Path("uploads")}, datastore);
+                                                           }});
     http::Settings http;
     http.address = settings.address;
     http.threads = static_cast<unsigned>(settings.threads);
@@ -108,11 +117,11 @@ class RunningServer : public Server {
     summaries_ = std::jthread([this](std::stop_token stop) { SummaryLoop(stop); });
     if (settings.agent) {
       int slots = settings.slots ? static_cast<int>(settings.slots) : static_cast<int>(os::CoreCount());
-      local_agent_ = std::make_unique<LocalAgent>(settings.home, agent_program, access_->NodeToken("local"),
-                                                  std::vector<std::string>{"--slots", StrCat(slots), "--environment-cache-gb", StrCat(settings.environment_cache_gb),
-                                                                           "--environment-cache-days", StrCat(settings.environment_cache_days), "--conda-strict",
-                                                                           settings.conda_strict ? "true" : "false", "--container-engine", settings.container_engine,
-                                                                           "--image-aliases", settings.image_aliases});
+      local_agent_ = std::make_unique<LocalAgent>(
+          settings.home, agent_program, access_->NodeToken("local"),
+          std::vector<std::string>{"--slots", StrCat(slots), "--environment-cache-gb", StrCat(settings.environment_cache_gb), "--environment-cache-days",
+                                   StrCat(settings.environment_cache_days), "--conda-strict", settings.conda_strict ? "true" : "false", "--container-engine",
+                                   settings.container_engine, "--image-aliases", settings.image_aliases});
     }
     os::Log(os::Level::kInfo, "serving", {{"url", url_}, {"version", version}});
     return {};
@@ -129,6 +138,7 @@ class RunningServer : public Server {
     if (feed_) feed_->Stop();
     if (local_http_) local_http_->Shutdown(std::chrono::seconds(5));
     if (http_) http_->Shutdown(std::chrono::seconds(5));
+    workers_.reset();
     // What waits for its metrics goes on to feed and engine: those end after it.
     series_.reset();
     engine_.reset();
@@ -227,6 +237,7 @@ class RunningServer : public Server {
   rest::AgentChannels channels_;
   std::unique_ptr<rest::Feed> feed_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<rest::Workers> workers_;
   std::unique_ptr<rest::Service> service_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> local_http_;  // plain, on loopback, when the other one is not
