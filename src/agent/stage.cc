@@ -552,6 +552,9 @@ Result<Staged> Stager::Stage(const model::Assign& assign, const StageWatch& watc
     show(name, value);
   }
   if (!roots.as_array().empty()) TRY_VOID(os::WriteFileAtomic(folder.Path("linked.json"), Json::MakeObject({{"roots", std::move(roots)}}).Dump(), 0600, false));
+  // Two inputs may be linked to one folder.
+  std::sort(staged.folders.begin(), staged.folders.end());
+  staged.folders.erase(std::unique(staged.folders.begin(), staged.folders.end()), staged.folders.end());
   return staged;
 }
 

@@ -266,6 +266,30 @@ def test_overwriting(shared, datastore):
     assert listed(shared, datastore, "o/") == {"same": "same\n", "new": "new\n", "other": "after\n"}
 
 
+def test_sections_of_a_run_configuration(shared, datastore, tmp_path):
+    put(shared, datastore, FILES)
+    script = SHOW + "\nopen(os.environ['AZUREML_DATAREFERENCE_old_out'] + '/f', 'w').write('f')\nopen(os.environ['AZUREML_DATAREFERENCE_new'] + '/g', 'w').write('g')\n"
+    config = """
+script: show.py
+arguments: [DatasetConsumptionConfig:train, $AZUREML_DATAREFERENCE_old]
+environment: {python: {userManagedDependencies: true, interpreterPath: %s}}
+dataReferences:
+  old: {dataStoreName: %s, mode: Download, pathOnDataStore: single.txt}
+  old_out: {dataStoreName: %s, mode: Upload, pathOnDataStore: up/old, pathOnCompute: here}
+data:
+  train: {dataLocation: {dataPath: {datastoreName: %s, relativePath: train/*.csv}}, mechanism: Mount, environmentVariableName: TRAIN_DATA}
+outputData:
+  new: {outputLocation: {dataPath: {datastoreName: %s, relativePath: "up/{run-id}"}}, mechanism: Upload}
+""" % (PYTHON, datastore, datastore, datastore, datastore)
+    source = write_tree(tmp_path / "source", {"show.py": script, ".azureml/data.runconfig": config})
+    run = shared.ok("run", "submit-script", "--async", "-e", "test", "--source-directory", source, "-c", "data").strip()
+    shared.wait(run, "Completed")
+    seen = json.loads(shared.output(run))
+    assert seen["files"] == {"a.csv": "a", "b.csv": "b", "single.txt": "one"}
+    assert seen["env"]["TRAIN_DATA"] == seen["argv"][0]
+    assert listed(shared, datastore, "up/") == {"old/f": "f", run + "/g": "g"}
+
+
 def test_what_a_run_produced_is_an_input(shared):
     run = shared.submit("sh", "-c", "mkdir outputs; echo 1 > outputs/model.txt")
     shared.wait(run, "Completed")
