@@ -72,6 +72,9 @@ struct Placement {
 
 class Index {
  public:
+  Index() = default;
+  Index(Index&&) = default;
+  Index& operator=(Index&&) = default;
   // Adds a node or changes its size. What it holds stays held.
   void SetNode(const Node& node);
   // A node that is not open gets nothing new.
@@ -103,16 +106,19 @@ class Index {
   Lack LackOf(const std::string& target, const Room& size, int most) const;
 
  private:
-  using Key = std::tuple<int, int64_t, std::string>;  // -priority, order, run
   struct Shape {
     Room need;
     int nodes = 1;
     int64_t seconds = 0;
     auto operator<=>(const Shape&) const = default;
   };
+  struct InOrder {
+    bool operator()(const Demand* a, const Demand* b) const;
+  };
+  struct Target;
   struct Slot {  // a node
     Node node;
-    bool known = false;
+    Target* target = nullptr;  // null: not known yet
     bool open = false;
     struct Held {
       Hold hold;
@@ -126,41 +132,47 @@ class Index {
     std::optional<Room> listed;
     std::optional<Time> end;  // when its runs must have ended, when that is known of all
   };
+  struct ByName {
+    bool operator()(const Slot* a, const Slot* b) const { return a->node.name < b->node.name; }
+  };
+  using Slots = std::set<Slot*, ByName>;
   struct Target {
-    std::map<Shape, std::set<Key>> queue;
-    std::map<Room, std::set<std::string>> rooms;         // open nodes by the room that anybody may have
-    std::set<std::string> nodes;                         // all that are known
-    std::set<std::pair<Time, std::string>> ends;         // of what runs must have ended, where that is known
-    std::string reserving;                               // the run that nodes are held for
-    Room reserving_need;                                 // of each
-    std::set<std::string> reserved;                      // those nodes
-    bool searched = false;                               // all nodes were looked at for it since they changed
+    std::map<Shape, std::set<const Demand*, InOrder>> queue;
+    std::map<Room, Slots> rooms;                  // open nodes by the room that anybody may have
+    Slots nodes;                                  // all that are known
+    std::set<std::pair<Time, std::string>> ends;  // when nodes come free at the latest, where that is known
+    const Demand* reserving = nullptr;            // the run that nodes are held for
+    Slots reserved;                               // those nodes
+    bool searched = false;                        // all nodes were looked at for it since they changed
+    bool dirty = false;
     int open = 0;
-    int idle = 0;  // open and without a run
+    int idle = 0;   // open and without a run
     int slots = 0;  // of those that are open
     int held = 0;
   };
 
   static Shape ShapeOf(const Demand& demand);
-  static Key KeyOf(const Demand& demand) { return {-demand.priority, demand.order, demand.run}; }
-  // The target of a known node, with the node taken out of its lists; List puts it in again. Every change of a node lies between the two.
-  Target* Unlist(Slot& slot);
+  // Takes the node out of the lists of its target; List puts it in again. Every change of a node lies between the two.
+  void Unlist(Slot& slot);
   void List(Slot& slot);
-  void Reserve(Target& target, const std::string& node, bool reserved);
+  void MakeDirty(Target& target);
+  void Take(Slot& slot, Hold hold, bool passing);
+  void Reserve(Slot& slot, bool reserved);
   void Unreserve(Target& target);
   // Nodes for a shape: of those listed, and of those reserved when `reserved` says so. Empty when there are too few.
-  std::vector<std::string> Choose(const Target& target, const Shape& shape, bool reserved) const;
+  std::vector<Slot*> Choose(const Target& target, const Shape& shape, bool reserved) const;
   // Holds what fits the first of the queue, then what may fit it one day.
   void ReserveFor(Target& target, const Demand& demand, const Shape& shape);
   // When the first of the queue can begin at the latest, as far as it is known.
   std::optional<Time> BeginsBy(const Target& target, const Shape& shape) const;
-  Placement Put(Demand demand, std::vector<std::string> nodes, Time now);
+  Placement Put(Target& target, const Demand& demand, std::vector<Slot*> nodes, Time now);
   void DecideFor(Target& target, Time now, std::vector<Placement>& out);
 
+  // The lists above point into these, whose elements never move.
   std::unordered_map<std::string, Slot> nodes_;
   std::map<std::string, Target> targets_;
-  std::set<std::string> dirty_;
   std::unordered_map<std::string, Demand> demands_;
+  std::vector<Target*> dirty_;
 };
 
 }  // namespace ferry::scheduler
