@@ -14,6 +14,7 @@ std::string Nodes(int count) { return StrCat(count, count == 1 ? " node" : " nod
 void Fleet::Set(const std::string& node, NodeState state, Time since) {
   auto [it, fresh] = nodes_.try_emplace(node, Known{state, since});
   if (!fresh) {
+    if (it->second.state == state) return;
     int before = static_cast<int>(it->second.state);
     by_since_[before].erase({it->second.since, node});
     --counts_[before];

@@ -50,7 +50,7 @@ struct Decision {
 // The nodes of one cluster.
 class Fleet {
  public:
-  // The node is in this state since `since`.
+  // The node is in this state since `since`. Said again: since before.
   void Set(const std::string& node, NodeState state, Time since);
   void Remove(const std::string& node);
   // The provider could not make a node; it made one.
