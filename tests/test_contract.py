@@ -120,7 +120,7 @@ def test_routes_are_those_of_the_server():
     for line in out.splitlines():
         route = json.loads(line)
         served[route["method"].lower(), route["path"].replace("...}", "}")] = (route["need"], route["run_token"])
-    written = {(m, p): (o["x-need"], o.get("x-run-token", False)) for m, p, o in operations()}
+    written = {(m, p): (o["x-need"], o.get("x-run-token", "never")) for m, p, o in operations()}
     assert written == served
 
 
@@ -257,6 +257,24 @@ def test_answers(server, tmp_path):
     wait_for(server, "r2", "Canceled")
     assert ask("POST", "/api/v1/runs/r2/cancel", template=one + "/cancel")[0] == 409
 
+    # A run that its client drives.
+    assert ask("POST", "/api/v1/runs", {"id": "i1", "experiment": "contract", "interactive": True, "type": "azureml.interactive"})[1]["status"] == "Running"
+    assert ask("POST", "/api/v1/runs", {"experiment": "contract", "interactive": True, "command": ["true"]})[0] == 400
+    assert ask("GET", "/api/v1/runs?type=azureml.interactive")[1]["runs"][0]["id"] == "i1"
+    ask("PATCH", "/api/v1/runs/i1", {"snapshot": digest}, template=one)
+    assert ask("POST", "/api/v1/runs/i1/complete", template=one + "/complete")[1] == {"id": "i1", "status": "Completed"}
+    assert ask("POST", "/api/v1/runs/i1/fail", {"message": "late"}, template=one + "/fail")[0] == 409
+    ask("POST", "/api/v1/runs", {"id": "i2", "experiment": "contract", "interactive": True, "parent": "i1"})
+    ask("POST", "/api/v1/runs/i2/fail", {"message": "no data", "code": "NoData"}, template=one + "/fail")
+    assert ask("GET", "/api/v1/runs/i2", template=one)[1]["end"]["code"] == "NoData"
+
+    upload = {"digest": digest, "size": len(content)}
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", upload, template=path)[0] == 201
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", upload, template=path)[0] == 200
+    assert ask("PUT", "/api/v1/runs/i1/artifacts/outputs/late.txt", {"digest": model["digest"]}, template=path)[0] == 409
+    assert ask("GET", "/api/v1/runs/i1/artifacts/outputs/late.txt", template=path)[1] == content
+    assert ask("GET", "/api/v1/runs/r1/definition", template=one + "/definition")[1]["script"] == "train.py"
+
     # Environments: what is registered, what is built, and runs that need one.
     env = "/api/v1/environments/{name}"
     definition = {"python": {"condaDependencies": {"channels": ["conda-forge"], "dependencies": ["python=3.11", {"pip": ["six"]}]}}}
@@ -283,7 +301,37 @@ def test_answers(server, tmp_path):
     ask("POST", "/api/v1/runs", {"id": "r3", "experiment": "contract", "command": ["true"], "watch": ["logs"], "auto_prepare": True,
                                  "environment_definition": {"python": {"userManagedDependencies": True}}})
     assert ask("GET", "/api/v1/runs/r3", template=one)[1]["environment"]["name"] == "Experiment contract Environment"
+    assert ask("GET", "/api/v1/runs/r3/definition", template=one + "/definition")[1]["environment"]["version"] == "1"
     assert ask("GET", "/api/v1/runs/r2/lock", template=one + "/lock")[0] == 404
+
+    one = "/api/v1/models/{name}"
+    files = [{"path": "m/a.txt", "digest": model["digest"], "size": 10}]
+    made = ask("POST", "/api/v1/models", {"name": "contract", "run": "r1", "path": "./outputs/model.txt", "tags": {"a": "b"}, "resources": {"cpu": 1, "memory_in_gb": 0.5}})[1]
+    assert (made["id"], made["file_count"], made["experiment"]) == ("contract:1", 1, "contract")
+    assert ask("POST", "/api/v1/models", {"name": "contract", "run": "r1", "path": "outputs/none"})[0] == 404
+    assert ask("POST", "/api/v1/models", {"name": "contract"})[0] == 400
+    assert ask("POST", "/api/v1/models", {"name": "contract", "files": files, "framework": "Custom"})[1]["version"] == 2
+    assert len(ask("GET", "/api/v1/models?latest=true&limit=1")[1]["models"]) == 1
+    ask("GET", "/api/v1/models/contract:1", template=one)
+    ask("PATCH", "/api/v1/models/contract?version=1", {"set_tags": {"c": "d"}, "add_properties": {"p": "q"}}, template=one)
+    assert ask("PATCH", "/api/v1/models/contract?version=1", {"add_properties": {"p": "other"}}, template=one)[0] == 409
+    assert ask("GET", "/api/v1/models/contract/files", template=one + "/files")[1] == {"files": files}
+    assert ask("GET", "/api/v1/models/contract/files/m/a.txt", template=one + "/files/{path}")[1] == b"0123456789"
+    assert ask("GET", "/api/v1/models/contract/files/m/a.txt", template=one + "/files/{path}", headers={"Range": "bytes=2-4"})[1] == b"234"
+    assert ask("DELETE", "/api/v1/models/contract?version=2", template=one)[1]["id"] == "contract:2"
+    one = "/api/v1/datasets/{name}"
+    definition = {"paths": [{"datastore": "workspaceblobstore", "path": "data/*.csv"}, {"url": "https://host/a.csv"}], "read": {"kind": "delimited"}, "steps": []}
+    saved = ask("POST", "/api/v1/datasets", {"type": "Tabular", "definition": definition})[1]
+    assert ask("POST", "/api/v1/datasets", {"name": "contract", "type": "Tabular", "definition": definition, "tags": {"a": "b"}})[0] == 201
+    assert ask("POST", "/api/v1/datasets", {"name": "contract", "type": "Tabular", "definition": definition})[0] == 200
+    assert ask("POST", "/api/v1/datasets", {"name": "contract", "type": "File", "definition": definition})[0] == 409
+    assert ask("POST", "/api/v1/datasets", {"type": "File", "definition": {"paths": [{"datastore": "none", "path": ""}]}})[0] == 404
+    assert len(ask("GET", "/api/v1/datasets?tag=a%3Db")[1]["datasets"]) == 1
+    ask("GET", "/api/v1/datasets/contract?version=1", template=one)
+    ask("GET", "/api/v1/datasets/contract/versions", template=one + "/versions")
+    ask("GET", f"/api/v1/datasets/by-id/{saved['id']}", template="/api/v1/datasets/by-id/{dataset}")
+    ask("PATCH", "/api/v1/datasets/contract", {"description": "d", "deprecated_by": saved["id"]}, template=one)
+    assert ask("DELETE", "/api/v1/datasets/contract", template=one)[1] == {"name": "contract", "versions": 1}
 
     ask("GET", "/api/v1/workspaces")
     ask("POST", "/api/v1/workspaces", {"name": "team"})
@@ -292,6 +340,12 @@ def test_answers(server, tmp_path):
     ask("POST", "/api/v1/experiments", {"name": "e", "workspace": "team"})
     ask("GET", "/api/v1/experiments")
     ask("GET", "/api/v1/experiments/e?workspace=team", template="/api/v1/experiments/{name}")
+    ask("PATCH", "/api/v1/experiments/e", {"workspace": "team", "set_tags": {"a": "b"}, "archived": True}, template="/api/v1/experiments/{name}")
+    assert ask("DELETE", "/api/v1/experiments/contract", template="/api/v1/experiments/{name}")[0] == 409
+    ask("DELETE", "/api/v1/experiments/e?workspace=team", template="/api/v1/experiments/{name}")
+    ask("PATCH", "/api/v1/workspaces/team", {"friendly_name": "The team", "properties": {"location": "here"}}, template="/api/v1/workspaces/{name}")
+    assert ask("DELETE", "/api/v1/workspaces/default", template="/api/v1/workspaces/{name}")[0] == 409
+    ask("DELETE", "/api/v1/workspaces/team", template="/api/v1/workspaces/{name}")
     ask("GET", "/api/v1/nodes")
     ask("POST", "/api/v1/users", {"name": "rita", "role": "reader"})
     ask("GET", "/api/v1/users")
@@ -312,4 +366,5 @@ def test_agents_blobs_are_the_same_as_users():
     for method, path, operation in operations():
         if path.startswith("/api/v1/agent/blobs"):
             other = CONTRACT["paths"][path.replace("/agent", "")][method]
-            assert {k: v for k, v in operation.items() if k != "x-need"} == {k: v for k, v in other.items() if k != "x-need"}, path
+            ours, theirs = ({k: v for k, v in o.items() if k not in ("x-need", "x-run-token")} for o in (operation, other))
+            assert ours == theirs, path

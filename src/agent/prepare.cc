@@ -252,6 +252,7 @@ std::map<std::string, std::string> Preparer::EnvironmentFor(const model::Assign&
   env["AZUREML_ARM_WORKSPACE_NAME"] = assign.workspace;
   env["AZUREML_ARM_PROJECT_NAME"] = assign.experiment;
   env["AZUREML_SERVICE_ENDPOINT"] = url;
+  env["FERRY_URL"] = url;
   env["AZUREML_DISCOVERY_SERVICE_ENDPOINT"] = StrCat(url, "/discovery");
   env["AZUREML_WORKSPACE_ID"] = HashBytes(StrCat("workspace/", assign.workspace)).Hex().substr(0, 32);
   env["AZUREML_EXPERIMENT_ID"] = HashBytes(StrCat(assign.workspace, "/", assign.experiment)).Hex().substr(0, 32);
@@ -355,7 +356,7 @@ Result<void> Preparer::FindEnvironment(const model::Assign& assign, const Watch&
     TRY(context, CachedCopy(spec.needs->docker.context));
   }
   AttemptFolder folder(settings_.home, assign.key);
-  Environments::Request request{spec.environment_key, *spec.needs, assign.key.Name(), folder.Path("build_log.txt"), spec.auto_prepare, context,
+  Environments::Request request{spec.environment_key,          *spec.needs,   assign.key.Name(), folder.Path("build_log.txt"), spec.auto_prepare, context,
                                 [&] { watch.building(made); }, watch.stopping};
   TRY(Environments::Use use, environments_.Get(request));
   place.ready = std::move(use.ready);

@@ -1,4 +1,4 @@
-// Workspaces, experiments, users, tokens and nodes.
+// Users, tokens and nodes.
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/context.h"
@@ -7,25 +7,11 @@ namespace ferry::cli {
 namespace {
 
 // Shows all of /api/v1/<name>.
-Result<int> ShowList(Context& context, const char* name, const Columns& columns, std::vector<std::pair<std::string, std::string>> parameters = {}) {
+Result<int> ShowList(Context& context, const char* name, const Columns& columns) {
   TRY(Session * session, context.Server());
-  TRY(Json rows, session->GetAll(ApiPath({name}), std::move(parameters), name));
+  TRY(Json rows, session->GetAll(ApiPath({name}), {}, name));
   if (context.ForPeople() && rows.as_array().empty()) context.Note(StrCat("no ", name));
   return context.Show(rows, &columns);
-}
-
-const Columns& ExperimentColumns() {
-  static const Columns columns = {{"EXPERIMENT", "name", Style::kPlain, Align::kLeft, true},
-                                  {"WORKSPACE", "workspace"},
-                                  {"RUNS", "runs", Style::kPlain, Align::kRight},
-                                  {"CREATED", "created", Style::kAgo}};
-  return columns;
-}
-
-const Columns& WorkspaceColumns() {
-  static const Columns columns = {
-      {"WORKSPACE", "name", Style::kPlain, Align::kLeft, true}, {"CREATED", "created", Style::kAgo}, {"DESCRIPTION", "description"}};
-  return columns;
 }
 
 const Columns& UserColumns() {
@@ -44,50 +30,9 @@ Result<int64_t> ParsePeriod(const std::string& text) {
   return MakeError(Code::kInvalid, "args.value", StrCat("--expires is '", text, "'; expected a number with s, m, h, d or w behind it: 30d"), "token create");
 }
 
-Result<int> SayDone(Context& context, const Json& answer, const std::string& line) {
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
-  context.streams.out(StrCat(line, "\n"));
-  return 0;
-}
+Result<int> SayDone(Context& context, const Json& answer, const std::string& line) { return context.Tell(answer, StrCat(line, "\n")); }
 
 }  // namespace
-
-Result<int> CreateExperiment(Context& context) {
-  TRY(std::string workspace, context.Workspace());
-  TRY(Session * session, context.Server());
-  TRY(Json answer, session->Send("POST", "/api/v1/experiments", Json::MakeObject({{"name", context.arguments.Get("name")}, {"workspace", workspace}})));
-  return context.Show(answer, &ExperimentColumns());
-}
-
-Result<int> ListExperiments(Context& context) {
-  TRY(std::string workspace, context.Workspace());
-  return ShowList(context, "experiments", ExperimentColumns(), {{"workspace", workspace}});
-}
-
-Result<int> ShowExperiment(Context& context) {
-  TRY(std::string workspace, context.Workspace());
-  TRY(Session * session, context.Server());
-  TRY(Json answer, session->Get(ApiPath({"experiments", context.arguments.Get("name")}) + QueryText({{"workspace", workspace}})));
-  return context.Show(answer, &ExperimentColumns());
-}
-
-Result<int> CreateWorkspace(Context& context) {
-  Json request = Json::MakeObject({{"name", context.arguments.Get("workspace-name")}});
-  request.SetIf("description", context.arguments.Get("description"));
-  if (context.arguments.Has("exist-ok")) request.Set("exist_ok", true);
-  TRY(Session * session, context.Server());
-  TRY(Json answer, session->Send("POST", "/api/v1/workspaces", request));
-  return context.Show(answer, &WorkspaceColumns());
-}
-
-Result<int> ListWorkspaces(Context& context) { return ShowList(context, "workspaces", WorkspaceColumns()); }
-
-Result<int> ShowWorkspace(Context& context) {
-  TRY(std::string workspace, context.Workspace());
-  TRY(Session * session, context.Server());
-  TRY(Json answer, session->Get(ApiPath({"workspaces", workspace})));
-  return context.Show(answer, &WorkspaceColumns());
-}
 
 Result<int> AddUser(Context& context) {
   TRY(Session * session, context.Server());
@@ -114,7 +59,7 @@ Result<int> CreateToken(Context& context) {
   }
   TRY(Session * session, context.Server());
   TRY(Json answer, session->Send("POST", "/api/v1/tokens", request));
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
+  if (!context.ForPeople()) return context.Show(answer);
   // The token alone on standard output, so that $(...) takes it.
   context.Note(StrCat("token ", answer.GetString("id"), ", shown this once:"));
   context.streams.out(StrCat(answer.GetString("token"), "\n"));

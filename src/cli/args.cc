@@ -54,6 +54,12 @@ bool NamesOption(const std::vector<const Option*>& options, std::string_view wor
   return word.size() == 2 && word[0] == '-' && FindShort(options, word[1]);
 }
 
+std::optional<bool> TruthOf(std::string_view word) {
+  const std::string lower = ToLower(word);
+  if (lower == "true") return true;
+  return lower == "false" ? std::optional(false) : std::nullopt;
+}
+
 std::string Spelled(const Option& option) {
   std::string text = StrCat("--", option.name);
   if (option.letter) text = StrCat("-", option.letter, "/", text);
@@ -93,7 +99,17 @@ class Parser {
       shown = word.substr(0, 2);
       if (!option) return Unknown(word, word.substr(1));
       if (word.size() > 2) value = word.substr(word[2] == '=' ? 3 : 2);
-      if (value && !option->value) return Unknown(word, word.substr(1));
+      if (value && !option->value && !option->truth) return Unknown(word, word.substr(1));
+    }
+    if (option->truth) {
+      const bool takes_next = !value && next && TruthOf(*next);
+      if (takes_next) value = *next;
+      if (value && !TruthOf(*value)) return Wrong("value", StrCat(shown, " is '", *value, "'; expected true or false"), Where());
+      if (value && !*TruthOf(*value))
+        out_.Remove(option->name);
+      else
+        out_.Replace(option->name, "");
+      return takes_next;
     }
     if (!option->value) {
       if (value) return Wrong("value", StrCat(shown, " takes no value"), Where());
@@ -215,8 +231,9 @@ const std::vector<Option>& SharedOptions() {
   static const std::vector<Option> options = {
       {.name = "workspace-name", .letter = 'w', .value = "NAME", .help = "workspace; without it that of .azureml/config.json, else 'default'"},
       {.name = "path", .value = "FOLDER", .help = "where .azureml/config.json is looked for, upward", .other = "."},
-      {.name = "resource-group", .letter = 'g', .value = "NAME", .help = "accepted and not used", .hidden = true},
-      {.name = "subscription-id", .value = "ID", .help = "accepted and not used", .alias = "subscription", .hidden = true},
+      {.name = "resource-group", .letter = 'g', .value = "NAME", .help = "accepted and not used"},
+      {.name = "subscription-id", .value = "ID", .help = "accepted and not used", .alias = "subscription"},
+      {.name = "output-metadata-file", .letter = 't', .value = "FILE", .help = "write the result into this file, too, as JSON"},
       {.name = "output",
        .letter = 'o',
        .value = "FORMAT",
@@ -225,8 +242,8 @@ const std::vector<Option>& SharedOptions() {
        .choices = {"table", "json", "jsonc", "tsv", "yaml", "yamlc", "none"}},
       {.name = "query", .value = "JMESPATH", .help = "print only what this expression selects of the result"},
       {.name = "only-show-errors", .help = "no notes, no progress"},
-      {.name = "debug", .help = "tell every request on standard error"},
-      {.name = "verbose", .help = "accepted and not used", .hidden = true},
+      {.name = "verbose", .help = "tell every request on standard error"},
+      {.name = "debug", .help = "the same"},
       {.name = "help", .letter = 'h', .help = "this text"},
   };
   return options;
@@ -235,27 +252,32 @@ const std::vector<Option>& SharedOptions() {
 std::vector<const Option*> OptionsOf(const Command& command) {
   // Azure's commands take a workspace everywhere; where a name is enough without it, it is taken and not used.
   static const std::vector<Option> unused = {
-      {.name = "workspace-name", .letter = 'w', .value = "NAME", .help = "accepted and not used", .hidden = true},
-      {.name = "path", .value = "FOLDER", .help = "accepted and not used", .hidden = true},
+      {.name = "workspace-name", .letter = 'w', .value = "NAME", .help = "accepted and not used"},
+      {.name = "path", .value = "FOLDER", .help = "accepted and not used"},
   };
+  static const std::vector<Option> long_only = [] {
+    std::vector<Option> options = SharedOptions();
+    for (Option& option : options) option.letter = 0;
+    return options;
+  }();
   std::vector<const Option*> all;
   for (const Option& option : command.options) all.push_back(&option);
-  const size_t own = all.size();
-  for (const Option& option : SharedOptions()) {
+  const auto own = all;
+  const std::vector<Option>& options = SharedOptions();
+  for (size_t i = 0; i < options.size(); ++i) {
+    const Option& option = options[i];
     std::string_view name = option.name;
-    bool workspace = name == "workspace-name" || name == "path";
-    bool output = name == "output" || name == "query";
-    if (workspace && command.reach != Reach::kWorkspace) continue;
-    if (output && command.reach == Reach::kNone) continue;
+    const bool workspace = name == "workspace-name" || name == "path";
+    const bool azure = name == "resource-group" || name == "subscription-id";
+    const bool output = name == "output" || name == "query" || name == "output-metadata-file";
+    if (workspace && command.reach != Reach::kWorkspace && command.reach != Reach::kServer) continue;
+    if ((output || azure) && command.reach == Reach::kNone) continue;
     // A command's own meaning of a name or letter wins.
-    if (std::any_of(all.begin(), all.begin() + static_cast<long>(own),
-                    [&](const Option* o) { return name == o->name || (option.letter && o->letter == option.letter); }))
-      continue;
-    all.push_back(&option);
+    if (FindLong(own, name)) continue;
+    const bool letter_taken = option.letter && FindShort(own, option.letter);
+    const bool is_unused = workspace && command.reach == Reach::kServer;
+    all.push_back(letter_taken ? &long_only[i] : is_unused ? &unused[name == "path"] : &option);
   }
-  if (command.reach == Reach::kServer)
-    for (const Option& option : unused)
-      if (!FindLong(all, option.name)) all.push_back(&option);
   return all;
 }
 

@@ -27,6 +27,7 @@ struct Option {
   bool repeatable = false;                // may be given several times; otherwise the last one counts
   bool required = false;
   bool number = false;  // a whole number from 0
+  bool truth = false;   // a flag that may be followed by true or false
   bool hidden = false;  // taken, and left out of help
 };
 
@@ -59,11 +60,13 @@ struct Command {
   Result<int> (*handler)(Context& context) = nullptr;  // returns the exit status
   const char* detail = "";                             // further paragraphs of its help
   bool hidden = false;
+  // Known, and not there yet.
+  bool later = false;
   // The words behind the path are not looked at here.
   bool raw = false;
 };
 
-// The first words of several commands.
+// The first words of several commands; further words make a group inside a group.
 struct Group {
   const char* path;
   const char* summary;
@@ -92,6 +95,7 @@ class Arguments {
 
   void Add(std::string_view option, std::string value) { given_[std::string(option)].push_back(std::move(value)); }
   void Replace(std::string_view option, std::string value) { given_[std::string(option)] = {std::move(value)}; }
+  void Remove(std::string_view option) { given_.erase(std::string(option)); }
 
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> given_;

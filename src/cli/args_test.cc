@@ -82,6 +82,31 @@ TEST(Args, RunAsOptionOrWord) {
   EXPECT_EQ(Refused("run show"), "run show needs RUN (or -r/--run): the run's id");
 }
 
+TEST(Args, LettersOfACommandWinAndLongNamesStay) {
+  Arguments a = Parsed("model download -i m:1 -t here --output-metadata-file m.json");
+  EXPECT_EQ(a.Get("target-dir"), "here");
+  EXPECT_EQ(a.Get("output-metadata-file"), "m.json");
+  EXPECT_EQ(Parsed("run show r -t run.json").Get("output-metadata-file"), "run.json");
+  EXPECT_EQ(Parsed("run show r --subscription s").Get("subscription-id"), "s");
+}
+
+TEST(Args, FlagsThatMayBeSaidInWords) {
+  EXPECT_TRUE(Parsed("datastore upload -n d -p x --overwrite").Has("overwrite"));
+  EXPECT_TRUE(Parsed("datastore upload -n d --overwrite true -p x").Has("overwrite"));
+  EXPECT_TRUE(Parsed("datastore upload -n d --overwrite=True -p x").Has("overwrite"));
+  EXPECT_FALSE(Parsed("datastore upload -n d --overwrite false -p x").Has("overwrite"));
+  EXPECT_EQ(Refused("datastore upload -n d -p x --overwrite=no"), "--overwrite is 'no'; expected true or false");
+}
+
+TEST(Args, GroupsInsideGroups) {
+  EXPECT_STREQ(Parsed("computetarget attach remote -n a -a h -u me").command->path, "computetarget attach remote");
+  EXPECT_EQ(Refused("computetarget attach remtoe"), "'computetarget attach remtoe' is not a command; did you mean 'computetarget attach remote'?");
+  std::string help = HelpText(Commands(), Parsed("computetarget"));
+  EXPECT_NE(help.find("\n  attach "), std::string::npos) << help;
+  EXPECT_NE(help.find("\n  list "), std::string::npos) << help;
+  EXPECT_EQ(help.find("identity"), std::string::npos) << help;
+}
+
 TEST(Args, Errors) {
   EXPECT_EQ(Refused("run sumbit-script x"), "'run sumbit-script' is not a command; did you mean 'run submit-script'?");
   EXPECT_EQ(Refused("rum list"), "'rum' is not a command; did you mean 'run'?");
@@ -106,7 +131,7 @@ TEST(Args, HelpAtEveryLevel) {
   EXPECT_TRUE(Parsed("run show --help").help);
   std::string top = HelpText(Commands(), Arguments());
   EXPECT_NE(top.find("Usage: ferry COMMAND [OPTIONS]\n"), std::string::npos);
-  EXPECT_NE(top.find("\n  run          Submit runs and look after them\n"), std::string::npos) << top;
+  EXPECT_NE(top.find("\n  run            Submit runs and look after them\n"), std::string::npos) << top;
   EXPECT_EQ(HelpText(Commands(), Parsed("user")),
             "Usage: ferry user COMMAND [OPTIONS]\n"
             "\n"
@@ -130,12 +155,22 @@ TEST(Args, HelpAtEveryLevel) {
             "  -r, --run RUN  the run's id\n"
             "\n"
             "Common options:\n"
-            "  -o, --output FORMAT     how the result is printed: table, json, jsonc, tsv,\n"
-            "                          yaml, yamlc, none (default: table)\n"
-            "      --query JMESPATH    print only what this expression selects of the result\n"
-            "      --only-show-errors  no notes, no progress\n"
-            "      --debug             tell every request on standard error\n"
-            "  -h, --help              this text\n");
+            "  -w, --workspace-name NAME           accepted and not used\n"
+            "      --path FOLDER                   accepted and not used\n"
+            "  -g, --resource-group NAME           accepted and not used\n"
+            "      --subscription-id, --subscription ID\n"
+            "                                      accepted and not used\n"
+            "  -t, --output-metadata-file FILE     write the result into this file, too, as\n"
+            "                                      JSON\n"
+            "  -o, --output FORMAT                 how the result is printed: table, json,\n"
+            "                                      jsonc, tsv, yaml, yamlc, none (default:\n"
+            "                                      table)\n"
+            "      --query JMESPATH                print only what this expression selects of\n"
+            "                                      the result\n"
+            "      --only-show-errors              no notes, no progress\n"
+            "      --verbose                       tell every request on standard error\n"
+            "      --debug                         the same\n"
+            "  -h, --help                          this text\n");
 }
 
 // Every command: help without a hole, no letter or name twice, options that positionals fill.
@@ -164,8 +199,8 @@ TEST(Args, TableIsSound) {
     std::string_view path = command.path;
     if (size_t blank = path.find(' '); blank != std::string_view::npos) {
       bool grouped = false;
-      for (const Group& group : Commands().groups) grouped |= path.substr(0, blank) == group.path;
-      EXPECT_TRUE(grouped) << path;
+      for (const Group& group : Commands().groups) grouped |= path.substr(0, path.rfind(' ')) == group.path;
+      EXPECT_TRUE(grouped && blank > 0) << path;
     }
     Arguments arguments;
     arguments.command = &command;
@@ -181,7 +216,9 @@ std::string Completed(std::string_view line) {
 
 TEST(Args, Completion) {
   EXPECT_EQ(Completed("r"), "run runconfig");
-  EXPECT_EQ(Completed("run sub"), "submit-script submit-command");
+  EXPECT_EQ(Completed("run sub"), "submit-script submit-command submit-hyperdrive submit-pipeline");
+  EXPECT_EQ(Completed("computetarget a"), "attach amlcompute");
+  EXPECT_EQ(Completed("computetarget attach "), "remote aks kubernetes");
   EXPECT_EQ(Completed("run list --st"), "--status");
   EXPECT_EQ(Completed("run list --status C"), "CancelRequested Completed Canceled");
   EXPECT_EQ(Completed("run list -o y"), "yaml yamlc");
@@ -208,8 +245,10 @@ TEST(Args, CompletionScriptsAreShell) {
 
 TEST(Args, ReferencePageNamesEveryCommand) {
   std::string page = ReferencePage(Commands());
-  for (const Command& command : Commands().commands)
-    EXPECT_EQ(page.find(StrCat("\n### ferry ", command.path, "\n")) != std::string::npos, !command.hidden) << command.path;
+  for (const Command& command : Commands().commands) {
+    EXPECT_EQ(page.find(StrCat("\n### ferry ", command.path, "\n")) != std::string::npos, !command.hidden && !command.later) << command.path;
+    EXPECT_EQ(page.find(StrCat("\n| `ferry ", command.path, "` |")) != std::string::npos, command.later) << command.path;
+  }
 }
 
 }  // namespace

@@ -64,6 +64,8 @@ Result<Address> Address::Find() {
     address.url = *url;
     if (auto parsed = http::ParseUrl(*url); !parsed.ok())
       return MakeError(Code::kInvalid, "server.address", StrCat("FERRY_URL: ", parsed.error().message), "FERRY_URL");
+    // Inside a run the server is known and the token is the run's.
+    if (auto run = os::GetEnv("AZUREML_RUN_TOKEN"); run && address.token.empty()) address.token = std::string(Trim(*run));
     return address;
   }
   address.home = HomeOfFerry();

@@ -1,5 +1,8 @@
 #include "cli/commands.h"
 
+#include <algorithm>
+#include <tuple>
+
 namespace ferry::cli {
 namespace {
 
@@ -8,9 +11,7 @@ namespace {
 Option Run() { return {.name = "run", .letter = 'r', .value = "RUN", .help = "the run's id"}; }
 Option Experiment(const char* help) { return {.name = "experiment-name", .letter = 'e', .value = "NAME", .help = help}; }
 // Azure's commands name the experiment beside the run; an id is enough here.
-Option IgnoredExperiment() {
-  return {.name = "experiment-name", .letter = 'e', .value = "NAME", .help = "accepted and not used: a run's id is enough", .hidden = true};
-}
+Option IgnoredExperiment() { return {.name = "experiment-name", .letter = 'e', .value = "NAME", .help = "accepted and not used: a run's id is enough"}; }
 Positional RunWord() { return {.name = "RUN", .help = "the run's id", .fills = "run", .required = true}; }
 Option OutputFolder(const char* help) { return {.name = "output-dir", .letter = 'd', .value = "FOLDER", .help = help, .required = true}; }
 
@@ -78,6 +79,7 @@ std::vector<Command> RunCommands() {
                                 "Failed", "Canceled", "NotResponding"}},
                    {.name = "compute-target-name", .value = "TARGET", .help = "only on this target"},
                    {.name = "parent-run-id", .value = "RUN", .help = "only children of this run"},
+                   {.name = "pipeline-run-id", .value = "RUN", .help = "only steps of this pipeline's run"},
                    {.name = "user", .value = "NAME", .help = "only of this user"},
                    {.name = "tags", .value = "KEY[=VALUE]", .help = "only with this tag; repeatable", .repeatable = true},
                    {.name = "filter", .value = "EXPR", .help = "only where this holds: \"metrics.loss < 0.5 and params.lr = '0.1'\""},
@@ -87,7 +89,7 @@ std::vector<Command> RunCommands() {
                    {.name = "cursor",
                     .value = "TEXT",
                     .help = "go on where an earlier list ended; the result is then {\"runs\", \"next\"}; \"\": from the start"},
-                   {.name = "minimal", .help = "accepted and not used", .hidden = true}},
+                   {.name = "minimal", .help = "only ids, experiments and statuses"}},
        .handler = ListRuns},
       {.path = "run show", .summary = "Show a run", .options = {Run(), IgnoredExperiment()}, .positionals = {RunWord()}, .handler = ShowRun},
       {.path = "run cancel", .summary = "Cancel a run", .options = {Run(), IgnoredExperiment()}, .positionals = {RunWord()}, .handler = CancelRun},
@@ -97,6 +99,14 @@ std::vector<Command> RunCommands() {
        .positionals = {RunWord()},
        .handler = MonitorLogs,
        .detail = "The exit status is that of an attached submission."},
+      {.path = "run monitor-tensorboard",
+       .summary = "Show a run in TensorBoard while it writes",
+       .options = {Run(),
+                   IgnoredExperiment(),
+                   {.name = "local-directory", .value = "FOLDER", .help = "where its files go; without it a folder that is removed"}},
+       .positionals = {RunWord()},
+       .handler = MonitorTensorBoard,
+       .detail = "Brings what the run writes below logs/ and outputs/ here every few seconds. Needs the program tensorboard on the PATH. Ctrl-C ends it."},
       {.path = "run metrics",
        .summary = "Show what a run has logged",
        .options = {Run(),
@@ -160,7 +170,6 @@ std::vector<Command> EnvironmentCommands() {
   return {
       {.path = "environment scaffold",
        .summary = "Write the files of a new environment, to be edited and registered",
-       .reach = Reach::kOutput,
        .options = {{.name = "name", .letter = 'n', .value = "NAME", .help = "its name", .required = true}, folder("where to"), overwrite},
        .handler = ScaffoldEnvironment},
       {.path = "environment register",
@@ -239,7 +248,28 @@ std::vector<Command> ConfigurationCommands() {
   };
 }
 
+// What Azure asks for when a workspace is made: kept with it, and without effect.
+std::vector<Option> Recorded(std::vector<Option> own) {
+  for (const auto& [name, letter, value] : std::initializer_list<std::tuple<const char*, char, const char*>>{{"location", 'l', "PLACE"},
+                                                                                                             {"sku", 0, "NAME"},
+                                                                                                             {"storage-account", 0, "ID"},
+                                                                                                             {"keyvault", 0, "ID"},
+                                                                                                             {"application-insights", 0, "ID"},
+                                                                                                             {"container-registry", 0, "ID"},
+                                                                                                             {"image-build-compute", 0, "NAME"},
+                                                                                                             {"primary-user-assigned-identity", 0, "ID"},
+                                                                                                             {"cmk-keyvault", 0, "ID"},
+                                                                                                             {"resource-cmk-uri", 0, "URI"}})
+    own.push_back({.name = name, .letter = letter, .value = value, .help = "recorded"});
+  own.push_back({.name = "hbi-workspace", .help = "recorded"});
+  own.push_back({.name = "resource-group", .letter = 'g', .value = "NAME", .help = "recorded"});
+  own.push_back({.name = "subscription-id", .value = "ID", .help = "recorded", .alias = "subscription"});
+  return own;
+}
+constexpr const char* kRecordedDetail = "What is recorded means something on Azure alone. It is shown again by `workspace show` and changes nothing.";
+
 std::vector<Command> AdminCommands() {
+  const Option verbose = {.name = "verbose", .letter = 'v', .help = "tell every request on standard error"};
   const Option name = {.name = "name", .letter = 'n', .value = "NAME", .help = "its name", .required = true};
   const Option workspace = {.name = "workspace-name", .letter = 'w', .value = "NAME", .help = "its name", .required = true};
   return {
@@ -248,13 +278,58 @@ std::vector<Command> AdminCommands() {
       {.path = "experiment show", .summary = "Show an experiment", .reach = Reach::kWorkspace, .options = {name}, .handler = ShowExperiment},
       {.path = "workspace create",
        .summary = "Create a workspace",
+       .options = Recorded({workspace,
+                            {.name = "exist-ok", .help = "no error when it is there already", .truth = true},
+                            {.name = "description", .value = "TEXT", .help = "what it is for"},
+                            {.name = "friendly-name", .value = "TEXT", .help = "a name to show"},
+                            {.name = "tags", .letter = 't', .value = "KEY=VALUE", .help = "a tag; repeatable", .repeatable = true},
+                            {.name = "yes", .letter = 'y', .help = "accepted: nothing is asked"}}),
+       .handler = CreateWorkspace,
+       .detail = kRecordedDetail},
+      {.path = "workspace delete",
+       .summary = "Delete a workspace that holds nothing",
        .options = {workspace,
-                   {.name = "exist-ok", .help = "no error when it is there already"},
-                   {.name = "description", .value = "TEXT", .help = "what it is for"},
-                   {.name = "location", .letter = 'l', .value = "PLACE", .help = "accepted and not used", .hidden = true}},
-       .handler = CreateWorkspace},
+                   {.name = "yes", .letter = 'y', .help = "really"},
+                   {.name = "all-resources", .help = "accepted: there are no others", .truth = true},
+                   {.name = "no-wait", .help = "accepted: it is done at once", .truth = true}},
+       .handler = DeleteWorkspace},
       {.path = "workspace list", .summary = "List workspaces", .handler = ListWorkspaces},
       {.path = "workspace show", .summary = "Show a workspace", .reach = Reach::kWorkspace, .handler = ShowWorkspace},
+      {.path = "workspace share",
+       .summary = "Say whether a user may use a workspace",
+       .reach = Reach::kWorkspace,
+       .options = {{.name = "user", .value = "NAME", .help = "the user", .required = true},
+                   {.name = "role", .value = "ROLE", .help = "reader, contributor or owner", .required = true}},
+       .handler = ShareWorkspace,
+       .detail = "Roles hold for every workspace of a server: ferry user add gives them."},
+      {.path = "workspace list-keys", .summary = "Say that a workspace has no keys", .reach = Reach::kWorkspace, .handler = ListKeys},
+      {.path = "workspace sync-keys", .summary = "Say that a workspace has no keys", .reach = Reach::kWorkspace, .handler = SyncKeys},
+      {.path = "workspace update",
+       .summary = "Change what a workspace says of itself",
+       .reach = Reach::kWorkspace,
+       .options = Recorded({{.name = "description", .value = "TEXT", .help = "what it is for"},
+                            {.name = "friendly-name", .value = "TEXT", .help = "a name to show"},
+                            {.name = "tags", .letter = 't', .value = "KEY=VALUE", .help = "set a tag; repeatable", .repeatable = true},
+                            {.name = "remove-tag", .value = "KEY", .help = "remove a tag; repeatable", .repeatable = true},
+                            {.name = "default-datastore", .value = "NAME", .help = "the datastore to use where none is named"}}),
+       .handler = UpdateWorkspace,
+       .detail = kRecordedDetail},
+      {.path = "workspace update-dependencies",
+       .summary = "Record which of Azure's resources a workspace had",
+       .reach = Reach::kWorkspace,
+       .options = Recorded(
+           {{.name = "force", .help = "accepted: nothing is asked", .truth = true}, {.name = "yes", .letter = 'y', .help = "accepted: nothing is asked"}}),
+       .handler = UpdateDependencies,
+       .detail = kRecordedDetail},
+      {.path = "computetarget list", .summary = "List compute targets", .reach = Reach::kWorkspace, .options = {verbose}, .handler = ListTargets},
+      {.path = "computetarget show", .summary = "Show a compute target", .reach = Reach::kWorkspace, .options = {name, verbose}, .handler = ShowTarget},
+      {.path = "computetarget delete", .summary = "Delete a compute target", .reach = Reach::kWorkspace, .options = {name, verbose}, .handler = RemoveTarget},
+      {.path = "computetarget detach", .summary = "Detach a compute target", .reach = Reach::kWorkspace, .options = {name, verbose}, .handler = RemoveTarget},
+      {.path = "computetarget get-credentials",
+       .summary = "Show how to reach a compute target",
+       .reach = Reach::kWorkspace,
+       .options = {name, verbose},
+       .handler = TargetCredentials},
       {.path = "user add",
        .summary = "Add a user, or change the role of one",
        .options = {{.name = "role", .value = "ROLE", .help = "what the user may do", .choices = {"reader", "contributor", "owner"}, .required = true}},
@@ -291,6 +366,16 @@ std::vector<Command> ProgramCommands() {
        .positionals = {{.name = "SHELL", .help = "bash, zsh or fish", .required = true, .choices = {"bash", "zsh", "fish"}}},
        .handler = PrintCompletion,
        .detail = "bash: source <(ferry completion bash)\nzsh:  source <(ferry completion zsh)\nfish: ferry completion fish | source"},
+      {.path = "az-alias",
+       .summary = "Print the shell function that makes `az ml ...` call Ferry",
+       .reach = Reach::kNone,
+       .handler = PrintAzureAlias,
+       .detail =
+           "eval \"$(ferry az-alias)\"\nFor POSIX shells, bash and zsh. `az login`, `az account set|show|list` and `az batchai cluster|job list` are Ferry's, "
+           "too; everything\n"
+           "else goes to the real az, where there is one. Results are JSON with Azure's keys, unless -o says otherwise. The exit status is az's: 0 done,\n"
+           "1 an error, 2 words that cannot be understood, 3 something that is not there."},
+      {.path = "az", .summary = "What the function of az-alias calls", .reach = Reach::kNone, .handler = RunAzure, .hidden = true, .raw = true},
       {.path = "help",
        .summary = "Show the help of a command",
        .reach = Reach::kNone,
@@ -307,15 +392,39 @@ CommandTable MakeTable() {
       {"run", "Submit runs and look after them"},
       {"experiment", "Experiments: runs under one name"},
       {"workspace", "Workspaces: experiments under one name"},
+      {"workspace private-endpoint", "Private addresses of workspaces (later)"},
       {"folder", "Folders with scripts, attached to a workspace"},
       {"runconfig", "Run configurations: what to run, where, and with what"},
       {"environment", "Environments: what scripts need, under names and versions"},
+      {"model", "Models: files under names and versions"},
+      {"dataset", "Datasets: which data belongs together, under names and versions"},
+      {"datastore", "Datastores: where data is kept"},
+      {"secret", "Secrets, kept for scripts"},
+      {"computetarget", "Compute targets: where runs run"},
+      {"computetarget create", "Make a compute target (later)"},
+      {"computetarget attach", "Attach a compute target (later)"},
+      {"computetarget update", "Change a compute target (later)"},
+      {"computetarget computeinstance", "Machines of one's own (later)"},
+      {"computetarget amlcompute", "Clusters (later)"},
+      {"computetarget amlcompute identity", "Identities of clusters (later)"},
+      {"pipeline", "Pipelines (later)"},
+      {"endpoint", "Endpoints (later)"},
+      {"endpoint realtime", "Endpoints that answer at once (later)"},
+      {"service", "Services (later)"},
       {"user", "Who may use the server"},
       {"token", "Tokens of users"},
       {"node", "Machines that run agents"},
   };
-  for (auto* part : {RunCommands, ConfigurationCommands, EnvironmentCommands, AdminCommands, ProgramCommands})
+  for (auto* part : {RunCommands, ConfigurationCommands, EnvironmentCommands, AssetCommands, AdminCommands, LaterCommands, ProgramCommands})
     for (Command& command : part()) table.commands.push_back(std::move(command));
+  // The commands of a group stand together, in the order of the groups; the program's own come last.
+  auto place = [&](const Command& command) {
+    const std::string_view path = command.path, first = path.substr(0, path.find(' '));
+    for (size_t i = 0; i < table.groups.size(); ++i)
+      if (first == table.groups[i].path) return i;
+    return table.groups.size();
+  };
+  std::stable_sort(table.commands.begin(), table.commands.end(), [&](const Command& a, const Command& b) { return place(a) < place(b); });
   return table;
 }
 

@@ -7,6 +7,9 @@
 namespace ferry::cli {
 
 const CommandTable& Commands();
+// Parts of it: models, datasets, datastores and secrets (asset_commands.cc); what is known and not there yet (later.cc).
+std::vector<Command> AssetCommands();
+std::vector<Command> LaterCommands();
 
 // submit.cc
 Result<int> SubmitScript(Context& context);
@@ -29,13 +32,20 @@ Result<int> ListFiles(Context& context);
 Result<int> DownloadLogs(Context& context);
 Result<int> DownloadFiles(Context& context);
 Result<int> RestoreSnapshot(Context& context);
-// admin.cc
+// workspaces.cc
 Result<int> CreateExperiment(Context& context);
 Result<int> ListExperiments(Context& context);
 Result<int> ShowExperiment(Context& context);
 Result<int> CreateWorkspace(Context& context);
 Result<int> ListWorkspaces(Context& context);
 Result<int> ShowWorkspace(Context& context);
+Result<int> DeleteWorkspace(Context& context);
+Result<int> ShareWorkspace(Context& context);
+Result<int> ListKeys(Context& context);
+Result<int> SyncKeys(Context& context);
+Result<int> UpdateWorkspace(Context& context);
+Result<int> UpdateDependencies(Context& context);
+// admin.cc
 Result<int> AddUser(Context& context);
 Result<int> ListUsers(Context& context);
 Result<int> RemoveUser(Context& context);
@@ -43,6 +53,52 @@ Result<int> CreateToken(Context& context);
 Result<int> ListTokens(Context& context);
 Result<int> RevokeToken(Context& context);
 Result<int> ListNodes(Context& context);
+// compute.cc
+Result<int> ListTargets(Context& context);
+Result<int> ShowTarget(Context& context);
+Result<int> RemoveTarget(Context& context);
+Result<int> TargetCredentials(Context& context);
+// models.cc
+Result<int> RegisterModel(Context& context);
+Result<int> ListModels(Context& context);
+Result<int> ShowModel(Context& context);
+Result<int> UpdateModel(Context& context);
+Result<int> DeleteModel(Context& context);
+Result<int> DownloadModel(Context& context);
+// datasets.cc
+Result<int> RegisterDataset(Context& context);
+Result<int> ListDatasets(Context& context);
+Result<int> ShowDataset(Context& context);
+Result<int> ArchiveDataset(Context& context);
+Result<int> DeprecateDataset(Context& context);
+Result<int> ReactivateDataset(Context& context);
+Result<int> UnregisterDataset(Context& context);
+// datastores.cc
+Result<int> AttachFolderStore(Context& context);
+Result<int> AttachS3(Context& context);
+Result<int> AttachAzure(Context& context);
+Result<int> DetachDatastore(Context& context);
+Result<int> ListDatastores(Context& context);
+Result<int> ShowDatastore(Context& context);
+Result<int> SetDefaultDatastore(Context& context);
+Result<int> ShowDefaultDatastore(Context& context);
+Result<int> UploadFiles(Context& context);
+Result<int> DownloadDatastore(Context& context);
+Result<int> ListDatastoreFiles(Context& context);
+// secrets.cc
+Result<int> SetSecret(Context& context);
+Result<int> ListSecrets(Context& context);
+Result<int> ShowSecret(Context& context);
+Result<int> DeleteSecret(Context& context);
+// A secret from a file, or from standard input for "" and "-", without the end of its last line. kInvalid "secret.empty", kTooLarge.
+Result<std::string> ReadSecret(Context& context, const std::string& file);
+// tensorboard.cc
+Result<int> MonitorTensorBoard(Context& context);
+// later.cc: kInvalid "not_yet", in one sentence.
+Result<int> NotYet(Context& context);
+// azure.cc
+Result<int> PrintAzureAlias(Context& context);
+Result<int> RunAzure(Context& context);
 // folder.cc
 Result<int> AttachFolder(Context& context);
 // configuration_commands.cc

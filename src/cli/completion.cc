@@ -94,8 +94,12 @@ Words Complete(const CommandTable& table, const std::vector<std::string>& words)
   }
   if (!command) {
     std::string prefix = path.empty() ? "" : StrCat(path, " ");
-    for (const Group& group : table.groups)
-      if (prefix.empty() && std::string_view(group.path).starts_with(last)) out.emplace_back(group.path, group.summary);
+    for (const Group& group : table.groups) {
+      std::string_view rest = group.path;
+      if (!rest.starts_with(prefix)) continue;
+      rest.remove_prefix(prefix.size());
+      if (rest.find(' ') == std::string_view::npos && rest.starts_with(last)) out.emplace_back(rest, group.summary);
+    }
     for (const Command& one : table.commands) {
       std::string_view rest = one.path;
       if (one.hidden || !rest.starts_with(prefix)) continue;

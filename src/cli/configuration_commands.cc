@@ -41,7 +41,7 @@ Result<int> ValidateConfiguration(Context& context) {
     for (auto& problem : NotYet(reading)) reading.warnings.push_back(std::move(problem));
   const bool valid = reading.errors.empty();
   const int status = valid ? 0 : ExitStatus(Code::kInvalid);
-  if (!context.ForPeople() || context.arguments.Has("query")) {
+  if (!context.ForPeople()) {
     TRY(int shown,
         context.Show(Json::MakeObject({{"file", file.shown}, {"valid", valid}, {"errors", ListOf(reading.errors)}, {"warnings", ListOf(reading.warnings)}})));
     return shown ? shown : status;
@@ -72,9 +72,7 @@ Result<int> ShowConfiguration(Context& context) {
   }
   HidePasswords(value);
   // It is a tree: people get it as YAML.
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(value);
-  context.streams.out(RenderYaml(value));
-  return 0;
+  return context.Tell(value, RenderYaml(value));
 }
 
 }  // namespace ferry::cli

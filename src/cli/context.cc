@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "cli/azure.h"
 #include "cli/colour.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -18,9 +19,24 @@ std::function<void(std::string_view)> WriterTo(std::FILE* file) {
   };
 }
 
+Result<std::string> ReadInput(uint64_t limit) {
+  std::string all;
+  os::Fd in(0);
+  for (;;) {
+    auto piece = os::ReadSome(in, 64u << 10);
+    if (!piece.ok() || piece->empty() || all.size() + piece->size() > limit) {
+      in.Release();
+      if (!piece.ok()) return piece.error();
+      if (piece->empty()) return all;
+      return MakeError(Code::kTooLarge, "input.too_large", StrCat("standard input has more than ", limit, " bytes"));
+    }
+    all += *piece;
+  }
+}
+
 // What to try after an error, or "".
-std::string HintFor(const Error& error) {
-  if (error.slug.starts_with("args.")) return StrCat("see: ferry ", error.field, error.field.empty() ? "" : " ", "--help");
+std::string HintFor(const Error& error, std::string_view program) {
+  if (error.slug.starts_with("args.")) return StrCat("see: ", program, " ", error.field, error.field.empty() ? "" : " ", "--help");
   if (error.code == Code::kUnauthorized) return "set FERRY_TOKEN (or FERRY_TOKEN_FILE) to a token made by: ferry token create";
   if (error.slug == "server.none") return "start one with: ferry server start, or set FERRY_URL";
   if (error.slug == "run.not_found") return "list runs with: ferry run list";
@@ -29,14 +45,14 @@ std::string HintFor(const Error& error) {
 
 }  // namespace
 
-Streams Streams::Standard() { return {WriterTo(stdout), WriterTo(stderr), Terminal::Of(1), Terminal::Of(2)}; }
+Streams Streams::Standard() { return {WriterTo(stdout), WriterTo(stderr), Terminal::Of(1), Terminal::Of(2), ReadInput}; }
 
 Result<Session*> Context::Server() {
   if (session) return session.get();
   SessionSettings settings;
   settings.user_agent = StrCat("ferry/", hooks.version);
   settings.note = [this](std::string_view line) { Note(line); };
-  if (arguments.Has("debug")) settings.debug = [this](std::string_view line) { streams.err(StrCat("ferry: ", line, "\n")); };
+  if (arguments.Has("debug") || arguments.Has("verbose")) settings.debug = [this](std::string_view line) { streams.err(StrCat("ferry: ", line, "\n")); };
   TRY(session, Session::Open(std::move(settings)));
   return session.get();
 }
@@ -55,24 +71,41 @@ Result<FolderSettings> Context::Folder() const {
 
 Format Context::format() const {
   std::string name = arguments.Get("output");
+  if (azure && !arguments.Has("output")) return Format::kJson;
   if (name == "yamlc") name = "yaml";
   return FormatFromName(name).value_or(Format::kTable);
 }
 
 Result<int> Context::Show(const Json& value, const Columns* columns, const Json* rows) {
+  TRY_VOID(Record(value));
   OutputFormat output;
   output.format = format();
   output.colour = streams.out_terminal.colour;
   output.width = streams.out_terminal.width;
   if (arguments.Has("query")) {
     TRY(Query query, Query::Parse(arguments.Get("query")));
-    TRY(Json selected, query.Apply(value));
+    TRY(Json selected, query.Apply(azure ? AzureShape(value, arguments.group) : value));
     streams.out(Render(selected, output));
     return 0;
   }
   output.columns = columns;
-  streams.out(Render(rows && output.format == Format::kTable ? *rows : value, output));
+  if (output.format == Format::kTable)
+    streams.out(Render(rows ? *rows : value, output));
+  else
+    streams.out(Render(azure ? AzureShape(value, arguments.group) : value, output));
   return 0;
+}
+
+Result<int> Context::Tell(const Json& value, std::string_view text) {
+  if (!ForPeople()) return Show(value);
+  TRY_VOID(Record(value));
+  streams.out(text);
+  return 0;
+}
+
+Result<void> Context::Record(const Json& value) const {
+  if (!arguments.Has("output-metadata-file")) return {};
+  return os::WriteFileAtomic(arguments.Get("output-metadata-file"), (azure ? AzureShape(value, arguments.group) : value).DumpPretty(), 0600, false);
 }
 
 void Context::Note(std::string_view line) const {
@@ -81,10 +114,11 @@ void Context::Note(std::string_view line) const {
 }
 
 int Context::Fail(const Error& error) const {
-  std::string text = StrCat(streams.err_terminal.colour ? Paint("ferry:", Colour::kRed) : std::string("ferry:"), " ", error.message, "\n");
-  if (std::string hint = HintFor(error); !hint.empty() && !quiet()) text += StrCat("  ", hint, "\n");
+  const std::string who = azure ? "ERROR:" : "ferry:";
+  std::string text = StrCat(streams.err_terminal.colour ? Paint(who, Colour::kRed) : who, " ", error.message, "\n");
+  if (std::string hint = HintFor(error, azure ? "az ml" : "ferry"); !hint.empty() && !quiet()) text += StrCat("  ", hint, "\n");
   streams.err(text);
-  return ExitStatus(error.code);
+  return azure ? AzureStatus(error) : ExitStatus(error.code);
 }
 
 Result<std::map<std::string, std::string>> KeyValues(const std::vector<std::string>& texts, std::string_view option, bool bare) {
@@ -99,12 +133,9 @@ Result<std::map<std::string, std::string>> KeyValues(const std::vector<std::stri
   return out;
 }
 
-int RunCommand(const std::vector<std::string>& words, Streams streams, const Hooks& hooks) {
-  Context context{{}, std::move(streams), hooks, nullptr};
-  const CommandTable& table = Commands();
-  std::vector<std::string> given = words;
-  if (given.size() == 1 && given[0] == "--version") given[0] = "version";
-  auto arguments = ParseArguments(table, given);
+int RunCommand(const CommandTable& table, const std::vector<std::string>& words, Streams streams, const Hooks& hooks, bool azure) {
+  Context context{{}, std::move(streams), hooks, nullptr, azure};
+  auto arguments = ParseArguments(table, words);
   if (!arguments.ok()) return context.Fail(arguments.error());
   context.arguments = std::move(*arguments);
   const Command* command = context.arguments.command;
@@ -117,6 +148,12 @@ int RunCommand(const std::vector<std::string>& words, Streams streams, const Hoo
     if (auto query = Query::Parse(context.arguments.Get("query")); !query.ok()) return context.Fail(query.error());
   auto status = command->handler(context);
   return status.ok() ? *status : context.Fail(status.error());
+}
+
+int RunCommand(const std::vector<std::string>& words, Streams streams, const Hooks& hooks) {
+  std::vector<std::string> given = words;
+  if (given.size() == 1 && given[0] == "--version") given[0] = "version";
+  return RunCommand(Commands(), given, std::move(streams), hooks, false);
 }
 
 int Main(int argc, char** argv, const Hooks& hooks) {

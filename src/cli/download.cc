@@ -1,4 +1,5 @@
-// Bringing files of a run here: artifacts, logs, and the snapshot it ran from. Nothing is written outside the folder asked for.
+#include "cli/download.h"
+
 #include <algorithm>
 
 #include "base/hash.h"
@@ -36,14 +37,16 @@ Result<std::string> Place(const std::string& folder, const std::string& name) {
 
 std::string CountFiles(size_t count) { return StrCat(count, count == 1 ? " file" : " files"); }
 
-// One artifact, beside its place first. True when it had to be fetched.
-Result<bool> DownloadOne(Session& session, const std::string& source, const std::string& path, const Json& file) {
+// One file, beside its place first. True when it had to be fetched.
+Result<bool> DownloadOne(Session& session, const std::string& source, const std::string& path, const Json& file, bool overwrite) {
   const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(0, file.GetInt("size")));
   const auto digest = Digest::FromHex(file.GetString("digest"));
   if (auto stat = os::StatPath(path, false); stat.ok() && stat->size == size && digest) {
     TRY(Digest there, os::HashFile(path));
     if (there == *digest) return false;
   }
+  if (!overwrite && os::Exists(path))
+    return MakeError(Code::kConflict, "download.exists", StrCat(path, " exists already; give another folder, or --overwrite"), path);
   const std::string part = path + kPartSuffix;
   for (bool resumed = true;; resumed = false) {
     uint64_t have = 0;
@@ -84,34 +87,79 @@ Result<bool> DownloadOne(Session& session, const std::string& source, const std:
   }
 }
 
+// Where the stream of an attempt goes.
+std::string PlaceOf(const std::string& name, int64_t attempt) { return attempt > 1 ? StrCat("attempt-", attempt, "/", name) : name; }
+
+// What a stream has behind `offset`, at the end of the file. Returns the file's size then.
+Result<uint64_t> AppendStream(Session& session, const std::string& base, const std::string& name, int64_t attempt, const std::string& path, uint64_t offset) {
+  TRY(os::Fd fd, os::Open(path, os::OpenMode::kAppend));
+  for (;;) {
+    http::Call call;
+    call.path = StrCat(base, "/", EncodePath(name), "?offset=", offset, "&limit=", kLogPiece, "&attempt=", attempt);
+    TRY(http::Reply reply, session.Do(std::move(call)));
+    if (reply.body.empty()) return offset;
+    TRY_VOID(os::WriteAll(fd, reply.body, path));
+    offset += reply.body.size();
+  }
+}
+
 }  // namespace
 
-Result<int> DownloadFiles(Context& context) {
-  const std::string folder = context.arguments.Get("output-dir");
-  const std::string base = StrCat(ApiPath({"runs", context.arguments.Get("run"), "artifacts"}));
-  TRY(Session * session, context.Server());
+Result<Json> DownloadAll(Context& context, Session& session, const Download& what, const std::string& folder) {
   Json fetched = Json::MakeArray();
-  uint64_t bytes = 0;
   StatusLine line(context.streams.err_terminal, context.streams.err);
+  const bool shown = context.streams.err_terminal.rewrites && !context.quiet() && what.progress;
+  std::vector<std::pair<std::string, std::string>> of_files;
+  for (const auto& parameter : what.parameters)
+    if (parameter.first == "workspace" || parameter.first == "version") of_files.push_back(parameter);
   std::string cursor;
   do {
-    TRY(Json page, session->Get(base + QueryText({{"prefix", context.arguments.Get("prefix")}, {"cursor", cursor}})));
+    auto parameters = what.parameters;
+    parameters.emplace_back("cursor", cursor);
+    TRY(Json page, session.Get(what.list + QueryText(parameters)));
     TRY_VOID(os::MakeFolders(folder));
-    if (const Json* files = page.Find("artifacts"); files && files->is_array())
+    if (const Json* files = page.Find(what.key); files && files->is_array())
       for (const Json& file : files->as_array()) {
         std::string name = file.GetString("path");
-        if (context.streams.err_terminal.rewrites && !context.quiet()) line.Update("Downloading", name);
+        if (shown) line.Update("Downloading", name);
         TRY(std::string path, Place(folder, name));
-        TRY(bool fresh, DownloadOne(*session, StrCat(base, "/", EncodePath(name)), path, file));
-        if (fresh) bytes += static_cast<uint64_t>(file.GetInt("size"));
-        fetched.Push(Json::MakeObject({{"path", name}, {"file", path}, {"size", file.GetInt("size")}}));
+        TRY(bool fresh, DownloadOne(session, StrCat(what.files, "/", EncodePath(name), QueryText(of_files)), path, file, what.overwrite));
+        fetched.Push(Json::MakeObject({{"path", name}, {"file", path}, {"size", file.GetInt("size")}, {"fetched", fresh}}));
       }
     cursor = page.GetString("next");
   } while (!cursor.empty());
   line.Clear();
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(fetched);
-  context.streams.out(StrCat(CountFiles(fetched.as_array().size()), " in ", folder, " (", FormatBytes(bytes), " fetched)\n"));
-  return 0;
+  return fetched;
+}
+
+std::string DownloadedText(const Json& files, const std::string& folder) {
+  uint64_t bytes = 0;
+  for (const Json& file : files.as_array())
+    if (file.GetBool("fetched")) bytes += static_cast<uint64_t>(file.GetInt("size"));
+  return StrCat(CountFiles(files.as_array().size()), " in ", folder, " (", FormatBytes(bytes), " fetched)\n");
+}
+
+Result<int> DownloadFiles(Context& context) {
+  const std::string folder = context.arguments.Get("output-dir");
+  const std::string base = ApiPath({"runs", context.arguments.Get("run"), "artifacts"});
+  TRY(Session * session, context.Server());
+  TRY(Json fetched, DownloadAll(context, *session, {base, "artifacts", base, {{"prefix", context.arguments.Get("prefix")}}}, folder));
+  return context.Tell(fetched, DownloadedText(fetched, folder));
+}
+
+Result<void> DownloadStreams(Session& session, const std::string& run, std::string_view prefix, const std::string& folder) {
+  const std::string base = ApiPath({"runs", run, "logs"});
+  TRY(Json answer, session.Get(base));
+  const Json* streams = answer.Find("streams");
+  for (const Json& stream : streams && streams->is_array() ? streams->as_array() : Json::Array{}) {
+    const std::string name = stream.GetString("name");
+    if (!name.starts_with(prefix)) continue;
+    const int64_t attempt = stream.GetInt("attempt", 1);
+    TRY(std::string path, Place(folder, PlaceOf(name, attempt)));
+    auto stat = os::StatPath(path, false);
+    TRY([[maybe_unused]] uint64_t size, AppendStream(session, base, name, attempt, path, stat.ok() ? stat->size : 0));
+  }
+  return {};
 }
 
 Result<int> DownloadLogs(Context& context) {
@@ -125,18 +173,10 @@ Result<int> DownloadLogs(Context& context) {
   for (const Json& stream : streams && streams->is_array() ? streams->as_array() : Json::Array{}) {
     std::string name = stream.GetString("name");
     const int64_t attempt = stream.GetInt("attempt", 1);
-    TRY(std::string path, Place(folder, attempt > 1 ? StrCat("attempt-", attempt, "/", name) : name));
-    TRY(os::Fd fd, os::Open(path, os::OpenMode::kWrite));
-    uint64_t offset = 0;
-    for (;;) {
-      http::Call call;
-      call.path = StrCat(base, "/", EncodePath(name), "?offset=", offset, "&limit=", kLogPiece, "&attempt=", attempt);
-      TRY(http::Reply reply, session->Do(std::move(call)));
-      if (reply.body.empty()) break;
-      TRY_VOID(os::WriteAll(fd, reply.body, path));
-      offset += reply.body.size();
-    }
-    written.Push(Json::MakeObject({{"stream", name}, {"attempt", attempt}, {"file", path}, {"size", offset}}));
+    TRY(std::string path, Place(folder, PlaceOf(name, attempt)));
+    TRY_VOID(os::RemoveFile(path));
+    TRY(uint64_t size, AppendStream(*session, base, name, attempt, path, 0));
+    written.Push(Json::MakeObject({{"stream", name}, {"attempt", attempt}, {"file", path}, {"size", size}}));
   }
   static const Columns columns = {{"FILE", "file", Style::kPlain, Align::kLeft, true}, {"SIZE", "size", Style::kBytes, Align::kRight}};
   if (context.ForPeople() && written.as_array().empty()) context.Note("no logs");
@@ -160,9 +200,7 @@ Result<int> RestoreSnapshot(Context& context) {
   TRY_VOID(snapshot::Restore(manifest, folder, [&](const Digest& digest, const auto& write) { return fetch.Get(digest, write); }));
   Json done =
       Json::MakeObject({{"run", run}, {"snapshot", id->Hex()}, {"folder", folder}, {"files", manifest.entries.size()}, {"bytes", manifest.TotalBytes()}});
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(done);
-  context.streams.out(StrCat(CountFiles(manifest.entries.size()), " in ", folder, " (", FormatBytes(manifest.TotalBytes()), ")\n"));
-  return 0;
+  return context.Tell(done, StrCat(CountFiles(manifest.entries.size()), " in ", folder, " (", FormatBytes(manifest.TotalBytes()), ")\n"));
 }
 
 }  // namespace ferry::cli

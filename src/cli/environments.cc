@@ -24,13 +24,7 @@ std::string PathOf(const model::EnvironmentReference& reference, const std::stri
          QueryText({{"workspace", workspace}, {"version", reference.version ? std::to_string(reference.version) : std::string()}});
 }
 
-bool ForPrograms(const Context& context) { return !context.ForPeople() || context.arguments.Has("query"); }
-
-Result<int> Say(Context& context, const Json& answer, const std::string& line) {
-  if (ForPrograms(context)) return context.Show(answer);
-  context.streams.out(StrCat(line, "\n"));
-  return 0;
-}
+Result<int> Say(Context& context, const Json& answer, const std::string& line) { return context.Tell(answer, StrCat(line, "\n")); }
 
 void AddLine(std::string& out, std::string_view name, const std::string& value) {
   if (value.empty()) return;
@@ -183,11 +177,10 @@ Result<int> ShowEnvironment(Context& context) {
   TRY(std::string workspace, context.Workspace());
   TRY(Session * session, context.Server());
   TRY(Json view, session->Get(PathOf(reference, workspace)));
-  if (ForPrograms(context)) return context.Show(view);
+  if (!context.ForPeople()) return context.Show(view);
   TRY(model::Environment definition, model::EnvironmentFromJson(view.Find("definition") ? *view.Find("definition") : Json()));
   TRY(Json build, BuildOf(*session, view.GetString("key")));
-  context.streams.out(Details(view, definition, build));
-  return 0;
+  return context.Tell(view, Details(view, definition, build));
 }
 
 Result<int> BuildEnvironment(Context& context) {
@@ -230,17 +223,19 @@ Result<int> DiffEnvironments(Context& context) {
   const bool locks = before.lock && after.lock;
   if (locks) lock = model::Difference(*before.lock, *after.lock);
   Json result = Json::MakeObject({{"definition", definition}, {"lock", locks ? Json(lock) : Json()}});
-  if (ForPrograms(context)) return context.Show(result);
+  std::string text;
   auto print = [&](std::string_view title, const std::vector<std::string>& lines) {
-    if (!lines.empty()) context.streams.out(StrCat(title, "\n"));
-    for (const std::string& line : lines) context.streams.out(StrCat("  ", OneLine(line), "\n"));
+    if (!lines.empty()) text += StrCat(title, "\n");
+    for (const std::string& line : lines) text += StrCat("  ", OneLine(line), "\n");
   };
   print("definition", definition);
   print("built", lock);
-  if (definition.empty() && lock.empty()) context.streams.out("no difference\n");
+  if (definition.empty() && lock.empty()) text = "no difference\n";
+  TRY(int told, context.Tell(result, text));
+  if (!context.ForPeople()) return told;
   for (const auto& [side, name] : {std::pair(&before, &a), std::pair(&after, &b)})
     if (!side->lock) context.Note(StrCat("what '", *name, "' was built to is not known: only definitions are compared"));
-  return 0;
+  return told;
 }
 
 Result<int> PruneEnvironments(Context& context) {
@@ -253,14 +248,13 @@ Result<int> PruneEnvironments(Context& context) {
   if (given.Has("dry-run")) request.Set("dry_run", true);
   TRY(Session * session, context.Server());
   TRY(Json answer, session->Send("POST", "/api/v1/builds/prune", request));
-  if (ForPrograms(context)) return context.Show(answer);
   static const Columns columns = {
       {"KEY", "key", Style::kPlain, Align::kLeft, true}, {"KIND", "kind"}, {"USED", "used", Style::kAgo}, {"SIZE", "size", Style::kBytes, Align::kRight}};
   const Json* pruned = answer.Find("pruned");
   Json rows = pruned && pruned->is_array() ? *pruned : Json::MakeArray();
-  TRY([[maybe_unused]] int status, context.Show(rows, &columns, &rows));
-  context.Note(StrCat(given.Has("dry-run") ? "would free " : "freed ", FormatBytes(static_cast<uint64_t>(answer.GetInt("bytes")))));
-  return 0;
+  TRY(int status, context.Show(answer, &columns, &rows));
+  if (context.ForPeople()) context.Note(StrCat(given.Has("dry-run") ? "would free " : "freed ", FormatBytes(static_cast<uint64_t>(answer.GetInt("bytes")))));
+  return status;
 }
 
 }  // namespace ferry::cli

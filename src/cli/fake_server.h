@@ -209,6 +209,7 @@ class CommandTest : public ::testing::Test {
     ::setenv("FERRY_URL", server_.url().c_str(), 1);
     ::setenv("FERRY_TOKEN", "secret", 1);
     ::unsetenv("FERRY_TOKEN_FILE");
+    ::unsetenv("AZUREML_RUN_TOKEN");
   }
   void TearDown() override { EXPECT_TRUE(os::RemoveAll(folder_).ok()); }
 
@@ -224,7 +225,11 @@ class CommandTest : public ::testing::Test {
       out_.clear();
       err_.clear();
     }
-    Streams streams{[this](std::string_view text) { Append(out_, text); }, [this](std::string_view text) { Append(err_, text); }, {}, {}};
+    Streams streams{[this](std::string_view text) { Append(out_, text); },
+                    [this](std::string_view text) { Append(err_, text); },
+                    {},
+                    {},
+                    [this](uint64_t) -> Result<std::string> { return input_; }};
     return RunCommand(words, std::move(streams), {});
   }
 
@@ -257,6 +262,7 @@ class CommandTest : public ::testing::Test {
 
   FakeServer server_;
   std::string folder_;
+  std::string input_;  // what standard input holds
 
  private:
   void Append(std::string& to, std::string_view text) {

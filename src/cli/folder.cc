@@ -110,16 +110,15 @@ Result<int> AttachFolder(Context& context) {
   TRY(fresh, WriteTargetTemplate(*real, "local", "local"));
   note(fresh, "local.runconfig");
 
-  if (!context.ForPeople() || given.Has("query"))
-    return context.Show(Json::MakeObject(
-        {{"folder", *real}, {"workspace", now.workspace}, {"experiment", now.experiment}, {"made", std::move(made)}, {"kept", std::move(kept)}}));
   std::string out;
   for (const Json& name : made.as_array()) out += StrCat("made ", name.as_string(), "\n");
   for (const Json& name : kept.as_array()) out += StrCat("kept ", name.as_string(), "\n");
-  context.streams.out(out);
-  context.Note(StrCat("attached ", *real, " to workspace '", now.workspace, "'",
-                      now.experiment.empty() ? std::string() : StrCat(", experiment '", now.experiment, "'")));
-  return 0;
+  TRY(int told,
+      context.Tell(Json::MakeObject({{"folder", *real}, {"workspace", now.workspace}, {"experiment", now.experiment}, {"made", made}, {"kept", kept}}), out));
+  if (context.ForPeople())
+    context.Note(StrCat("attached ", *real, " to workspace '", now.workspace, "'",
+                        now.experiment.empty() ? std::string() : StrCat(", experiment '", now.experiment, "'")));
+  return told;
 }
 
 }  // namespace ferry::cli

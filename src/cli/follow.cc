@@ -33,7 +33,7 @@ class Watcher {
       : context_(context),
         interrupt_(interrupt),
         build_is_output_(build_is_output),
-        to_err_(!context.ForPeople() || context.arguments.Has("query")),
+        to_err_(!context.ForPeople()),
         line_(context.streams.err_terminal, context.streams.err) {
     if (context.streams.err_terminal.rewrites && !context.quiet())
       interrupt_.SetTick([this] {
@@ -264,9 +264,7 @@ Result<int> Follow(Context& context, Session& session, const std::string& run, I
     TRY(view, session.Get(ApiPath({"runs", run})));
   }
   if (!context.quiet()) Summarize(context, session, view);
-  if (!context.ForPeople() || context.arguments.Has("query")) {
-    TRY([[maybe_unused]] int shown, context.Show(view));
-  }
+  TRY([[maybe_unused]] int told, context.Tell(view, ""));
   return view.GetString("status") == "Completed" ? 0 : 1;
 }
 

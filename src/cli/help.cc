@@ -53,6 +53,7 @@ std::string OptionText(const Option& option) {
   text += StrCat("--", option.name);
   if (option.alias) text += StrCat(", --", option.alias);
   if (option.value) text += StrCat(" ", option.value);
+  if (option.truth) text += " [true|false]";
   return text;
 }
 
@@ -94,10 +95,14 @@ std::string GroupHelp(const CommandTable& table, std::string_view group, int wid
   std::vector<std::pair<std::string, std::string>> rows;
   if (group.empty()) {
     out += "Ferry: a training plane of your own.\n";
-    for (const Group& one : table.groups) rows.emplace_back(one.path, one.summary);
   } else {
     for (const Group& one : table.groups)
       if (group == one.path) out += StrCat(one.summary, ".\n");
+  }
+  for (const Group& one : table.groups) {
+    std::string_view path = one.path;
+    if (!path.starts_with(prefix) || path.find(' ', prefix.size()) != std::string_view::npos) continue;
+    rows.emplace_back(path.substr(prefix.size()), one.summary);
   }
   for (const Command& command : table.commands) {
     std::string_view path = command.path;
@@ -155,8 +160,8 @@ std::string ReferencePage(const CommandTable& table) {
       "# The command line\n\n"
       "Made by `ferry help --markdown`; do not edit.\n\n"
       "## Common options\n\n"
-      "Every command takes `-h`; those that print a result take `-o` and `--query`; those that work in a workspace take `-w`.\n"
-      "`-g/--resource-group` and `--subscription-id` are accepted and not used.\n\n";
+      "Every command takes `-h`; those that print a result take `-o`, `--query` and `-t`; those that work in a workspace take `-w`.\n"
+      "Where a command has another meaning for a letter, the long name stays.\n\n";
   std::vector<const Option*> shared;
   for (const Option& option : SharedOptions())
     if (!option.hidden) shared.push_back(&option);
@@ -165,7 +170,7 @@ std::string ReferencePage(const CommandTable& table) {
       "\n## Environment\n\n"
       "| variable | meaning |\n|---|---|\n"
       "| `FERRY_URL` | the server; without it this user's own, which is started when it does not run |\n"
-      "| `FERRY_TOKEN` | the token for the server |\n"
+      "| `FERRY_TOKEN` | the token for the server; inside a run, without it, the run's own (`AZUREML_RUN_TOKEN`) |\n"
       "| `FERRY_TOKEN_FILE` | a file that holds the token |\n"
       "| `FERRY_CA_FILE` | a PEM file of an authority to trust beside the system's |\n"
       "| `FERRY_HOME` | the data folder (default: `~/.ferry`) |\n"
@@ -175,12 +180,12 @@ std::string ReferencePage(const CommandTable& table) {
       "| 0 | done; attached: the run completed |\n"
       "| 1 | attached: the run failed, was canceled or stopped responding |\n";
   for (Code code : {Code::kInvalid, Code::kUnauthorized, Code::kForbidden, Code::kNotFound, Code::kConflict, Code::kTooLarge, Code::kUnavailable,
-                    Code::kTimeout, Code::kExhausted, Code::kInternal})
+                    Code::kTimeout, Code::kExhausted, Code::kInternal, Code::kCanceled})
     out += StrCat("| ", ExitStatus(code), " | error: ", CodeName(code), " |\n");
   out += "| 130 | detached by Ctrl-C |\n";
   std::string heading;
   for (const Command& command : table.commands) {
-    if (command.hidden) continue;
+    if (command.hidden || command.later) continue;
     std::string_view path = command.path;
     std::string group(path.substr(0, path.find(' ')));
     if (path.find(' ') == std::string_view::npos) group = "The program";
@@ -203,6 +208,17 @@ std::string ReferencePage(const CommandTable& table) {
       if (!own.empty()) out += '\n';
     }
     if (!own.empty()) AppendOptionRows(out, own);
+  }
+  out +=
+      "\n## To come\n\n"
+      "Commands that are known and say that they are not part of this version yet.\n\n"
+      "| command | options |\n|---|---|\n";
+  for (const Command& command : table.commands) {
+    if (!command.later) continue;
+    std::string options;
+    for (const Option& option : command.options)
+      options += StrCat(options.empty() ? "`" : ", `", option.letter ? StrCat("-", option.letter, "/") : "", "--", option.name, "`");
+    out += StrCat("| `ferry ", command.path, "` | ", options, " |\n");
   }
   return out;
 }

@@ -16,12 +16,11 @@ Result<int> ShowVersion(Context& context) {
       version.Set("server", std::move(*answer));
     }
   }
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(version);
   const Json& server = *version.Find("server");
-  context.streams.out(StrCat("ferry ", context.hooks.version, "\n"));
-  context.streams.out(server.is_null() ? std::string("no server runs\n")
-                                       : StrCat("server ", server.GetString("version"), " at ", server.GetString("url"), "\n"));
-  return 0;
+  return context.Tell(
+      version,
+      StrCat("ferry ", context.hooks.version, "\n",
+             server.is_null() ? std::string("no server runs") : StrCat("server ", server.GetString("version"), " at ", server.GetString("url")), "\n"));
 }
 
 Result<int> PrintCompletion(Context& context) {

@@ -128,28 +128,20 @@ std::string Details(const Json& view, bool colour) {
 }
 
 // Prints a run: lines for people, the value for programs.
-Result<int> ShowView(Context& context, const Json& view) {
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(view);
-  context.streams.out(Details(view, context.streams.out_terminal.colour));
-  return 0;
-}
+Result<int> ShowView(Context& context, const Json& view) { return context.Tell(view, Details(view, context.streams.out_terminal.colour)); }
 
 // Does something to the run and tells its status.
 Result<int> PostAndTell(Context& context, std::string_view verb, std::string_view told) {
   TRY(Session * session, context.Server());
   TRY(Json answer, session->Send("POST", RunPath(context, verb)));
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
   std::string status = answer.GetString("status");
-  context.streams.out(StrCat(context.arguments.Get("run"), ": ", told, status.empty() ? "" : StrCat(" (", status, ")"), "\n"));
-  return 0;
+  return context.Tell(answer, StrCat(context.arguments.Get("run"), ": ", told, status.empty() ? "" : StrCat(" (", status, ")"), "\n"));
 }
 
 Result<int> SetArchived(Context& context, bool archived) {
   TRY(Session * session, context.Server());
   TRY(Json answer, session->Send("PATCH", RunPath(context), Json::MakeObject({{"archived", archived}})));
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
-  context.streams.out(StrCat(context.arguments.Get("run"), archived ? ": archived\n" : ": restored\n"));
-  return 0;
+  return context.Tell(answer, StrCat(context.arguments.Get("run"), archived ? ": archived\n" : ": restored\n"));
 }
 
 }  // namespace
@@ -160,12 +152,14 @@ Result<int> ListRuns(Context& context) {
   const bool all = given.Has("all");
   const int64_t wanted = given.Number("last");
   if (wanted == 0 && !all) return MakeError(Code::kInvalid, "args.value", "--last is '0'; expected a whole number from 1", "run list");
+  if (given.Has("parent-run-id") && given.Has("pipeline-run-id") && given.Get("parent-run-id") != given.Get("pipeline-run-id"))
+    return MakeError(Code::kInvalid, "args.value", "--parent-run-id and --pipeline-run-id name two runs; a run belongs to one", "run list");
   std::vector<std::pair<std::string, std::string>> filters = {
       {"workspace", workspace},
       {"experiment", given.Get("experiment-name")},
       {"status", given.Get("status")},
       {"target", given.Get("compute-target-name")},
-      {"parent", given.Get("parent-run-id")},
+      {"parent", given.Get(given.Has("pipeline-run-id") ? "pipeline-run-id" : "parent-run-id")},
       {"user", given.Get("user")},
       {"tag", Join(given.All("tags"), ",")},
       {"archived", given.Has("archived") ? "true" : ""},
@@ -186,10 +180,16 @@ Result<int> ListRuns(Context& context) {
     next = page.GetString("next");
   } while (!next.empty() && (all || static_cast<int64_t>(runs.as_array().size()) < wanted));
 
+  if (given.Has("minimal")) {
+    for (Json& run : runs.as_array())
+      std::erase_if(run.as_object(),
+                    [](const Json::Member& member) { return member.first != "id" && member.first != "experiment" && member.first != "status"; });
+  }
   Json value = given.Has("cursor") ? Json::MakeObject({{"runs", runs}, {"next", next.empty() ? Json() : Json(next)}}) : runs;
   Json rows = TableRows(runs);
   if (context.ForPeople() && runs.as_array().empty()) context.Note("no runs");
-  const Columns columns = ColumnsFor(context, rows);
+  Columns columns = ColumnsFor(context, rows);
+  if (given.Has("minimal")) std::erase_if(columns, [](const Column& c) { return c.path != "id" && c.path != "experiment" && c.path != "status"; });
   TRY(int status, context.Show(value, &columns, &rows));
   if (context.ForPeople() && !next.empty()) {
     if (given.Has("cursor"))
@@ -224,9 +224,7 @@ Result<int> UpdateRun(Context& context) {
                      "run update");
   TRY(Session * session, context.Server());
   TRY(Json answer, session->Send("PATCH", RunPath(context), change));
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
-  context.streams.out(StrCat(given.Get("run"), ": updated\n"));
-  return 0;
+  return context.Tell(answer, StrCat(given.Get("run"), ": updated\n"));
 }
 
 Result<int> ArchiveRun(Context& context) { return SetArchived(context, true); }
@@ -235,9 +233,7 @@ Result<int> RestoreRun(Context& context) { return SetArchived(context, false); }
 Result<int> ExplainRun(Context& context) {
   TRY(Session * session, context.Server());
   TRY(Json answer, session->Get(RunPath(context, "explain")));
-  if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
-  context.streams.out(StrCat(answer.GetString("status"), ": ", OneLine(answer.GetString("explanation")), "\n"));
-  return 0;
+  return context.Tell(answer, StrCat(answer.GetString("status"), ": ", OneLine(answer.GetString("explanation")), "\n"));
 }
 
 Result<int> RerunRun(Context& context) {
@@ -246,11 +242,8 @@ Result<int> RerunRun(Context& context) {
   request.SetIf("id", context.arguments.Get("run-id"));
   TRY(Json answer, session->Send("POST", RunPath(context, "rerun"), request));
   const std::string id = answer.GetString("id");
-  if (context.arguments.Has("async")) {
-    if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(answer);
-    context.streams.out(StrCat(id, "\n"));
-    return 0;
-  }
+  if (context.arguments.Has("async")) return context.Tell(answer, StrCat(id, "\n"));
+  TRY_VOID(context.Record(answer));
   context.Note(StrCat("run ", id));
   Interrupt interrupt;
   session->set_stop(interrupt.token());

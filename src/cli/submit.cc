@@ -243,11 +243,12 @@ Result<int> SendAndFollow(Context& context, Json request, const std::string& fol
   }
   if (!answer.ok()) return answer.error();
   if (context.arguments.Has("async")) {
-    if (!context.ForPeople() || context.arguments.Has("query")) return context.Show(*answer);
-    context.streams.out(StrCat(id, "\n"));
-    if (context.streams.out_terminal.is_tty) context.Note(StrCat("follow it with: ferry run monitor-logs -r ", id));
-    return 0;
+    TRY(int told, context.Tell(*answer, StrCat(id, "\n")));
+    if (context.ForPeople() && context.streams.out_terminal.is_tty) context.Note(StrCat("follow it with: ferry run monitor-logs -r ", id));
+    return told;
   }
+  // Whoever detaches has the run's id already.
+  TRY_VOID(context.Record(*answer));
   context.Note(StrCat("run ", id));
   return Follow(context, *session, id, interrupt);
 }

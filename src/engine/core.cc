@@ -81,7 +81,7 @@ Result<void> Core::Recover(Time now) {
       if (const Lease* lease = LeaseOf(run.attempt().phase)) {
         leased_[lease->node].insert(run.id);
         if (!IsBatch(KeyOf(run))) index_.Occupy(lease->node, {run.id, run.attempt().gpus});
-      } else {
+      } else if (std::holds_alternative<model::Queued>(run.attempt().phase)) {
         Wait(run);
       }
       WantFor(run, effects_);
@@ -210,6 +210,22 @@ Result<std::optional<Json>> Core::Document(const std::string& table, const std::
   return std::optional<Json>(std::move(json));
 }
 
+Result<std::vector<std::string>> Core::KeysBelow(const std::string& table, const std::string& prefix, size_t limit) const {
+  std::set<std::string> keys;
+  for (auto it = staged_puts_.lower_bound({table, prefix}); it != staged_puts_.end() && keys.size() < limit; ++it) {
+    if (it->first.first != table || !it->first.second.starts_with(prefix)) break;
+    keys.insert(it->first.second);
+  }
+  store::Query query{table, {{{"", "key"}, store::Op::kPrefix, {prefix}}}, {{"", "key"}, false}, {}, 1000};
+  for (;;) {
+    TRY(store::Page page, store_.Find(query));
+    for (const store::Document& document : page.documents)
+      if (keys.size() < limit && !staged_erased_.count({table, document.key})) keys.insert(document.key);
+    if (page.next.empty() || keys.size() >= limit) return std::vector(keys.begin(), keys.end());
+    query.cursor = page.next;
+  }
+}
+
 void Core::Touch(const Run& run, bool everything) { touched_[run.id] |= everything; }
 
 void Core::Step(Run& run, const model::AttemptInput& input, Time now) {
@@ -311,6 +327,8 @@ std::string Core::Explain(const std::string& id, Time now) const {
       if (there == 0) text = StrCat("it waits because '", run.target, "' has no node yet");
       if (!cluster->second.reason.empty()) text += StrCat("; '", run.target, "': ", cluster->second.reason);
     }
+  } else if (std::holds_alternative<model::Driven>(attempt.phase)) {
+    text = "it is interactive: it runs until its client completes, fails or cancels it";
   } else {
     const Lease& lease = *LeaseOf(attempt.phase);
     switch (attempt.phase.index()) {

@@ -42,6 +42,16 @@ struct Cancel {
 struct Evict {
   std::string run;
 };
+// The client of an interactive run says that it is complete. kConflict "run.not_interactive" for another run that has not ended.
+struct Complete {
+  std::string run;
+};
+// The run failed, a user says: an interactive one ends at once, another is stopped first.
+struct Fail {
+  std::string run;
+  std::string message;
+  std::string code = {};
+};
 struct Update {
   std::string run;
   std::map<std::string, std::string> set_tags;
@@ -50,6 +60,13 @@ struct Update {
   std::optional<std::string> name;
   std::optional<std::string> description;
   std::optional<bool> archived;
+  std::optional<std::string> snapshot = {};  // of an interactive run that has none
+};
+// A file that a client gives a run, whatever its status; the content is there. The same content again is the same file; another needs `overwrite`, else it
+// is kConflict "artifact.exists".
+struct AddArtifact {
+  Artifact artifact;
+  bool overwrite = false;
 };
 struct AgentHello {
   model::Hello hello;
@@ -74,8 +91,36 @@ struct CreateWorkspace {
   model::Workspace workspace;
   bool exist_ok = false;
 };
+struct UpdateWorkspace {
+  std::string name;
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::map<std::string, std::string> set_properties;
+  std::optional<std::string> description;
+  std::optional<std::string> friendly_name;
+  std::optional<std::string> default_datastore;
+};
+// With its empty experiments, its environments and its secrets. kConflict "workspace.not_empty" while it has runs, models or datasets.
+struct DeleteWorkspace {
+  std::string name;
+};
+// One that is there stays as it is.
 struct CreateExperiment {
   model::Experiment experiment;
+};
+struct UpdateExperiment {
+  std::string workspace;
+  std::string name;
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::optional<std::string> description;
+  std::optional<bool> archived;
+  std::optional<std::string> new_name;  // only while it has no runs
+};
+// kConflict "experiment.not_empty" while it has runs.
+struct DeleteExperiment {
+  std::string workspace;
+  std::string name;
 };
 // Makes a compute target: everything set but times. An existing one of the same name is a conflict.
 struct CreateTarget {
@@ -163,11 +208,59 @@ struct NoteBuild {
 struct DropArchives {
   std::vector<model::BuildRecord> builds;
 };
+// A new version of a model: everything set but version and times. Its files are there already.
+struct RegisterModel {
+  model::RegisteredModel model;
+};
+struct UpdateModel {
+  std::string workspace;
+  std::string name;
+  int64_t version = 0;  // 0: the latest
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::map<std::string, std::string> add_properties;  // immutable, as a run's are
+  std::vector<std::pair<std::string, std::string>> add_datasets;
+  std::optional<std::string> description;
+  std::optional<std::string> framework;
+  std::optional<std::string> framework_version;
+  std::optional<std::string> sample_input_dataset;
+  std::optional<std::string> sample_output_dataset;
+  std::optional<model::ModelResources> resources;
+};
+// Forgets a version. Its number is not given again; its files stay for who else has them.
+struct DeleteModel {
+  std::string workspace;
+  std::string name;
+  int64_t version = 0;
+};
+// A definition, with or without a name: everything set but id, version and times. The same definition without a name is the same dataset; under its name
+// it is the latest version, with what it says of description and tags. Another definition under a name needs `create_new_version`.
+struct SaveDataset {
+  model::Dataset dataset;
+  bool create_new_version = false;
+};
+struct UpdateDataset {
+  std::string workspace;
+  std::string name;
+  int64_t version = 0;  // 0: the latest
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+  std::optional<std::string> description;
+  std::optional<bool> archived;
+  std::optional<std::string> deprecated_by;  // "": no longer
+};
+// All versions lose their name. Their ids stay good.
+struct UnregisterDataset {
+  std::string workspace;
+  std::string name;
+};
 struct Tick {};
 
 using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment, CreateTarget,
                            UpdateTarget, DeleteTarget, TargetProvisioned, NodeMade, NodeFailed, NodeGone, NodesListed, EvictNode, BatchLaunched, BatchGone,
-                           AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Tick>;
+                           AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Complete, Fail,
+                           AddArtifact, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset, UpdateWorkspace,
+                           DeleteWorkspace, UpdateExperiment, DeleteExperiment, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -280,12 +373,19 @@ class Core {
   Result<Json> On(const Submit& input, Time now);
   Result<Json> On(const Cancel& input, Time now);
   Result<Json> On(const Evict& input, Time now);
+  Result<Json> On(const Complete& input, Time now);
+  Result<Json> On(const Fail& input, Time now);
   Result<Json> On(const Update& input, Time now);
+  Result<Json> On(const AddArtifact& input, Time now);
   Result<Json> On(const AgentHello& input, Time now);
   Result<Json> On(const AgentReport& input, Time now);
   Result<Json> On(const MetricsChanged& input, Time now);
   Result<Json> On(const CreateWorkspace& input, Time now);
+  Result<Json> On(const UpdateWorkspace& input, Time now);
+  Result<Json> On(const DeleteWorkspace& input, Time now);
   Result<Json> On(const CreateExperiment& input, Time now);
+  Result<Json> On(const UpdateExperiment& input, Time now);
+  Result<Json> On(const DeleteExperiment& input, Time now);
   Result<Json> On(const CreateTarget& input, Time now);
   Result<Json> On(const UpdateTarget& input, Time now);
   Result<Json> On(const DeleteTarget& input, Time now);
@@ -305,12 +405,24 @@ class Core {
   Result<Json> On(const DeleteEnvironment& input, Time now);
   Result<Json> On(const NoteBuild& input, Time now);
   Result<Json> On(const DropArchives& input, Time now);
+  Result<Json> On(const RegisterModel& input, Time now);
+  Result<Json> On(const UpdateModel& input, Time now);
+  Result<Json> On(const DeleteModel& input, Time now);
+  Result<Json> On(const SaveDataset& input, Time now);
+  Result<Json> On(const UpdateDataset& input, Time now);
+  Result<Json> On(const UnregisterDataset& input, Time now);
   Result<Json> On(const Tick& input, Time now);
 
   // A live run, or one read from the store into `loaded`. kNotFound "run.not_found".
   Result<model::Run*> Find(const std::string& run, std::optional<model::Run>& loaded);
   Result<void> CheckOtherOwner(const std::string& name, const char* what) const;
   Result<void> ApplyUpdate(model::Run& run, const Update& update, Time now);
+  Result<void> CheckWorkspace(const std::string& workspace) const;
+  // What is known of the name; an empty one when nothing is. `table` is "model_name" or "dataset_name".
+  Result<model::AssetName> AssetNameOf(const char* table, const std::string& workspace, const std::string& name) const;
+  // kNotFound "model.not_found" or "dataset.not_found".
+  Result<model::RegisteredModel> FindModel(const std::string& workspace, const std::string& name, int64_t version) const;
+  Result<model::Dataset> FindDataset(const std::string& workspace, const std::string& name, int64_t version) const;
   // The version that the definition has under its name, given now or before, and whether it is new.
   Result<std::pair<int64_t, bool>> Register(const model::EnvironmentRecord& environment, Time now);
   void TakeFacts(model::Run& run, const model::Facts& facts, Time now);
@@ -320,6 +432,11 @@ class Core {
   void Touch(const model::Run& run, bool everything);
   std::optional<std::string> Staged(const std::string& table, const std::string& key) const;
   Result<std::optional<Json>> Document(const std::string& table, const std::string& key) const;
+  // Keys that begin so, with what this batch has changed; at most `limit`.
+  Result<std::vector<std::string>> KeysBelow(const std::string& table, const std::string& prefix, size_t limit) const;
+  // kNotFound "workspace.not_found" or "experiment.not_found".
+  Result<model::Workspace> FindWorkspace(const std::string& name) const;
+  Result<model::Experiment> FindExperiment(const std::string& workspace, const std::string& name) const;
   void Stage(store::Put put);
   void StageErase(const std::string& table, const std::string& key);
   void WantFor(const model::Run& run, std::vector<Effect>& out) const;

@@ -1,4 +1,4 @@
-// Inputs that concern workspaces, experiments, users and tokens.
+// Inputs that concern users and tokens.
 #include "base/text.h"
 #include "engine/core.h"
 
@@ -16,34 +16,6 @@ Result<void> Core::CheckOtherOwner(const std::string& name, const char* what) co
     if (json && model::UserFromJson(*json).role == model::Role::kOwner) return {};
   }
   return MakeError(Code::kConflict, "user.last_owner", StrCat("'", name, "' is the last owner and cannot be ", what), "name");
-}
-
-Result<Json> Core::On(const CreateWorkspace& input, Time now) {
-  TRY_VOID(model::CheckName("workspace", input.workspace.name, 32));
-  TRY(auto there, Document("workspace", input.workspace.name));
-  if (there) {
-    if (input.exist_ok) return *there;
-    return MakeError(Code::kConflict, "workspace.exists", StrCat("workspace '", input.workspace.name, "' exists already"), "name");
-  }
-  model::Workspace workspace = input.workspace;
-  workspace.created = now;
-  workspace.id = HashBytes(StrCat("workspace/", workspace.name)).Hex().substr(0, 32);
-  Stage(PutWorkspace(workspace));
-  return model::ToJson(workspace);
-}
-
-Result<Json> Core::On(const CreateExperiment& input, Time now) {
-  TRY_VOID(model::CheckName("experiment", input.experiment.name));
-  TRY(auto workspace, Document("workspace", input.experiment.workspace));
-  if (!workspace) return MakeError(Code::kNotFound, "workspace.not_found", StrCat("there is no workspace '", input.experiment.workspace, "'"), "workspace");
-  std::string key = ExperimentKey(input.experiment.workspace, input.experiment.name);
-  TRY(auto there, Document("experiment", key));
-  if (there) return *there;
-  model::Experiment experiment = input.experiment;
-  experiment.created = now;
-  experiment.id = HashBytes(key).Hex().substr(0, 32);
-  Stage(PutExperiment(experiment));
-  return model::ToJson(experiment);
 }
 
 Result<Json> Core::On(const AddUser& input, Time now) {

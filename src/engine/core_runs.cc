@@ -18,6 +18,10 @@ Json Acknowledge(const Run& run, bool created) {
                            {"status", model::StatusName(model::StatusOf(run))},
                            {"created", created}});
 }
+Json IdAndStatus(const Run& run) { return Json::MakeObject({{"id", run.id}, {"status", model::StatusName(model::StatusOf(run))}}); }
+Error HasEnded(const Run& run) {
+  return MakeError(Code::kConflict, "run.ended", StrCat("run '", run.id, "' has already ended: ", model::StatusName(model::StatusOf(run))), "run");
+}
 }  // namespace
 
 Result<Json> Core::On(const Submit& input, Time now) {
@@ -58,7 +62,8 @@ Result<Json> Core::On(const Submit& input, Time now) {
   run.number = ++experiment.runs;
   run.created = run.changed = now;
   run.attempts = {model::Attempt{}};
-  run.attempts[0].entered[0] = now;
+  if (run.spec.interactive) run.attempts[0].phase = model::Driven{};
+  run.attempts[0].entered[run.attempts[0].phase.index()] = now;
   Stage(PutExperiment(experiment));
   if (auto old = live_.find(run.id); old != live_.end()) {
     if (const Lease* lease = LeaseOf(old->second.attempt().phase)) {
@@ -67,7 +72,7 @@ Result<Json> Core::On(const Submit& input, Time now) {
     }
   }
   if (input.cluster) AddTarget(*input.cluster, now);
-  Wait(run);
+  if (!run.spec.interactive) Wait(run);
   Touch(run, true);
   Json reply = Acknowledge(run, true);
   live_[run.id] = std::move(run);
@@ -82,14 +87,39 @@ Result<Json> Core::On(const Cancel& input, Time now) {
     Stage(PutRun(*run, false));
     return Json();
   }
-  if (loaded || model::IsTerminal(*run))
-    return MakeError(Code::kConflict, "run.ended", StrCat("run '", input.run, "' has already ended: ", model::StatusName(model::StatusOf(*run))), "run");
+  if (loaded || model::IsTerminal(*run)) return HasEnded(*run);
   if (!run->cancel_asked) {
     run->cancel_asked = now;
     Touch(*run, false);
   }
   Step(*run, model::CancelAsked{}, now);
-  return Json::MakeObject({{"id", run->id}, {"status", model::StatusName(model::StatusOf(*run))}});
+  return IdAndStatus(*run);
+}
+
+Result<Json> Core::On(const Complete& input, Time now) {
+  std::optional<Run> loaded;
+  TRY(Run * run, Find(input.run, loaded));
+  if (model::IsTerminal(*run)) {
+    if (model::StatusOf(*run) == model::Status::kCompleted) return IdAndStatus(*run);
+    return HasEnded(*run);
+  }
+  if (!run->spec.interactive)
+    return MakeError(Code::kConflict, "run.not_interactive",
+                     StrCat("run '", input.run, "' is not interactive: it is complete when its script ends; stop it with cancel or fail"), "run");
+  Step(*run, model::Completed{}, now);
+  return IdAndStatus(*run);
+}
+
+Result<Json> Core::On(const Fail& input, Time now) {
+  std::optional<Run> loaded;
+  TRY(Run * run, Find(input.run, loaded));
+  if (auto* ended = std::get_if<model::Ended>(&run->attempt().phase)) {
+    if (ended->reason == model::EndReason::kFailedByUser) return IdAndStatus(*run);
+    return HasEnded(*run);
+  }
+  if (run->cancel_asked) return MakeError(Code::kConflict, "run.canceled", StrCat("run '", input.run, "' is being canceled"), "run");
+  Step(*run, model::FailAsked{input.message, input.code}, now);
+  return IdAndStatus(*run);
 }
 
 Result<Json> Core::On(const Evict& input, Time now) {
@@ -97,7 +127,7 @@ Result<Json> Core::On(const Evict& input, Time now) {
   TRY(Run * run, Find(input.run, loaded));
   if (loaded || !LeaseOf(run->attempt().phase)) return MakeError(Code::kConflict, "run.not_placed", StrCat("run '", input.run, "' is on no node"), "run");
   Step(*run, model::EvictAsked{}, now);
-  return Json::MakeObject({{"id", run->id}, {"status", model::StatusName(model::StatusOf(*run))}});
+  return IdAndStatus(*run);
 }
 
 Result<void> Core::ApplyUpdate(Run& run, const Update& update, Time now) {
@@ -106,6 +136,14 @@ Result<void> Core::ApplyUpdate(Run& run, const Update& update, Time now) {
       return MakeError(Code::kConflict, "property.immutable",
                        StrCat("property '", key, "' of run '", run.id, "' is '", it->second, "' already; properties cannot be changed"),
                        StrCat("properties.", key));
+  if (update.snapshot && run.spec.snapshot != *update.snapshot) {
+    if (!run.spec.interactive || !run.spec.snapshot.empty())
+      return MakeError(
+          Code::kConflict, "run.snapshot_fixed",
+          StrCat("run '", run.id, run.spec.interactive ? "' has a snapshot already" : "' is not interactive: its snapshot is the one it was submitted with"),
+          "snapshot");
+    run.spec.snapshot = *update.snapshot;
+  }
   for (const auto& [key, value] : update.set_tags) run.tags[key] = value;
   for (const std::string& key : update.remove_tags) run.tags.erase(key);
   for (const auto& [key, value] : update.add_properties) run.properties[key] = value;
@@ -131,6 +169,35 @@ Result<Json> Core::On(const Update& input, Time now) {
     Touch(*run, true);
   }
   return model::RunView(changed);
+}
+
+Result<Json> Core::On(const AddArtifact& input, Time now) {
+  Artifact artifact = input.artifact;
+  std::optional<Run> loaded;
+  TRY([[maybe_unused]] Run * run, Find(artifact.run, loaded));
+  std::string key = StrCat(artifact.run, "/", artifact.path);
+  TRY(auto there, Document("artifact", key));
+  if (there) {
+    TRY(Artifact before, ArtifactFromJson(*there));
+    if (before.digest == artifact.digest) return there->Set("created", false);
+    if (!input.overwrite)
+      return MakeError(Code::kConflict, "artifact.exists",
+                       StrCat("run '", artifact.run, "' has a file '", artifact.path, "' with another content already; give overwrite to replace it"), "path");
+  }
+  // A path is a file or a folder, or nobody could download both.
+  auto clash = [&](std::string_view path, const char* is) {
+    return MakeError(Code::kConflict, "artifact.exists", StrCat("'", path, "' is a ", is, " of run '", artifact.run, "' already"), "path");
+  };
+  for (size_t slash = artifact.path.find('/'); slash != std::string::npos; slash = artifact.path.find('/', slash + 1)) {
+    std::string folder = artifact.path.substr(0, slash);
+    TRY(auto file, Document("artifact", StrCat(artifact.run, "/", folder)));
+    if (file) return clash(folder, "file");
+  }
+  TRY(auto below, KeysBelow("artifact", StrCat(key, "/"), 1));
+  if (!below.empty()) return clash(artifact.path, "folder");
+  artifact.time = now;
+  Stage(PutArtifact(artifact));
+  return ToJson(artifact).Set("created", true);
 }
 
 // A request of an agent that was overtaken by a later one says nothing that still holds.

@@ -59,8 +59,15 @@ void Engine::Look(const std::function<void(const Core&)>& look) {
 std::optional<model::Lease> Engine::LeaseFor(const model::AttemptKey& key) const {
   std::shared_lock lock(lease_mutex_);
   auto it = leases_.find(key.run);
-  if (it == leases_.end() || it->second.first != key.attempt) return std::nullopt;
-  return it->second.second;
+  if (it == leases_.end() || it->second.attempt != key.attempt) return std::nullopt;
+  return it->second.lease;
+}
+
+std::optional<Engine::Owner> Engine::OwnerOf(const model::AttemptKey& key) const {
+  std::shared_lock lock(lease_mutex_);
+  auto it = leases_.find(key.run);
+  if (it == leases_.end() || it->second.attempt != key.attempt) return std::nullopt;
+  return it->second.owner;
 }
 
 void Engine::NoteLease(const std::string& run) {
@@ -68,7 +75,7 @@ void Engine::NoteLease(const std::string& run) {
   const model::Lease* lease = it == core_.live().end() ? nullptr : model::LeaseOf(it->second.attempt().phase);
   std::unique_lock lock(lease_mutex_);
   if (lease)
-    leases_[run] = {it->second.attempt().number, *lease};
+    leases_[run] = {it->second.attempt().number, *lease, {it->second.user, it->second.workspace}};
   else
     leases_.erase(run);
 }

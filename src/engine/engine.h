@@ -43,6 +43,12 @@ class Engine {
 
   // The lease that may write for the attempt, as last committed. Any thread.
   std::optional<model::Lease> LeaseFor(const model::AttemptKey& key) const;
+  // For whom an attempt that a node holds works, and where. Any thread.
+  struct Owner {
+    std::string user;
+    std::string workspace;
+  };
+  std::optional<Owner> OwnerOf(const model::AttemptKey& key) const;
 
   struct Counts {
     uint64_t inputs = 0;
@@ -69,7 +75,12 @@ class Engine {
   bool stop_ = false;
   Counts counts_;
   mutable std::shared_mutex lease_mutex_;
-  std::map<std::string, std::pair<int, model::Lease>> leases_;
+  struct Leased {
+    int attempt = 0;
+    model::Lease lease;
+    Owner owner;
+  };
+  std::map<std::string, Leased> leases_;
   std::thread thread_;
 };
 

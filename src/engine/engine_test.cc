@@ -260,5 +260,52 @@ TEST_F(EngineTest, PropertiesAreImmutableTagsAreNot) {
   });
 }
 
+TEST_F(EngineTest, AnInteractiveRunIsItsClientsAlone) {
+  model::Run run = RunNamed("i");
+  run.spec = {};
+  run.spec.interactive = true;
+  ASSERT_TRUE(engine_->DoAndWait(AgentHello{HelloOf(1)}).ok());
+  EXPECT_EQ(engine_->DoAndWait(Submit{run})->GetString("status"), "Running");
+  EXPECT_EQ(engine_->DoAndWait(Evict{"i"}).error().slug, "run.not_placed");
+  // Neither the end of the server nor that of every node touches it.
+  engine_.reset();
+  Start();
+  EXPECT_EQ(StatusInMemory("i"), "Running");
+  ASSERT_TRUE(engine_->DoAndWait(AgentHello{HelloOf(1)}).ok());
+  {
+    std::lock_guard lock(mutex_);
+    EXPECT_TRUE(told_.empty()) << told_[0];
+  }
+  EXPECT_EQ(engine_->DoAndWait(Complete{"i"})->GetString("status"), "Completed");
+  EXPECT_EQ(engine_->DoAndWait(Complete{"i"})->GetString("status"), "Completed") << "the same end again";
+  EXPECT_EQ(engine_->DoAndWait(Fail{"i", "late"}).error().slug, "run.ended");
+  EXPECT_EQ(engine_->DoAndWait(Cancel{"i"}).error().slug, "run.ended");
+  EXPECT_EQ(engine_->counts().live, 0u);
+}
+
+TEST_F(EngineTest, AFailureThatAUserSaysIsNotTriedAgain) {
+  ASSERT_TRUE(engine_->DoAndWait(AgentHello{HelloOf(1)}).ok());
+  ASSERT_TRUE(engine_->DoAndWait(Submit{RunNamed("r")}).ok());
+  EXPECT_EQ(engine_->DoAndWait(Complete{"r"}).error().slug, "run.not_interactive");
+  ASSERT_TRUE(engine_->DoAndWait(ReportOf(2, "r", model::Started{})).ok());
+  ASSERT_TRUE(engine_->DoAndWait(Evict{"r"}).ok());
+  EXPECT_EQ(engine_->DoAndWait(Fail{"r", "wrong data", "Data"})->GetString("status"), "Finalizing");
+  EXPECT_EQ(engine_->DoAndWait(Fail{"r", "again"})->GetString("status"), "Finalizing");
+  ASSERT_TRUE(engine_->DoAndWait(ReportOf(3, "r", model::Collected{})).ok());
+  auto document = store_.Get("run", "r");
+  model::Run run = *RunFromDocument(**document);
+  EXPECT_EQ(run.attempts.size(), 1u);
+  EXPECT_EQ(run.attempt().phase, model::Phase(model::Ended{model::EndReason::kFailedByUser, std::nullopt, "wrong data", "Data"}));
+  EXPECT_EQ(engine_->DoAndWait(Fail{"r", "again"})->GetString("status"), "Failed");
+  // One that waits for a node has nobody to stop, and what is being canceled is not failed.
+  ASSERT_TRUE(engine_->DoAndWait(Submit{RunNamed("s")}).ok());
+  ASSERT_TRUE(engine_->DoAndWait(Cancel{"s"}).ok());
+  EXPECT_EQ(engine_->DoAndWait(Fail{"s", "late"}).error().slug, "run.canceled");
+  model::Run nowhere = RunNamed("n");
+  nowhere.target = "nowhere";
+  ASSERT_TRUE(engine_->DoAndWait(Submit{nowhere}).ok());
+  EXPECT_EQ(engine_->DoAndWait(Fail{"n", "no"})->GetString("status"), "Failed");
+}
+
 }  // namespace
 }  // namespace ferry::engine

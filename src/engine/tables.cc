@@ -55,6 +55,28 @@ const std::vector<store::TableSpec>& Tables() {
       {"environment", {}, {}},
       {"environment_name", {{"workspace", ColumnType::kText, true}, {"latest", ColumnType::kInt, false}}, {}},
       {"build", {{"used", ColumnType::kInt, true}}, {}},
+      {"model",
+       {{"workspace", ColumnType::kText, false},
+        {"name", ColumnType::kText, false},
+        {"created", ColumnType::kInt, false},
+        {"latest", ColumnType::kInt, false},
+        {"run", ColumnType::kText, false},
+        {"framework", ColumnType::kText, false}},
+       {{"workspace", "created"},
+        {"workspace", "latest", "created"},
+        {"workspace", "name", "created"},
+        {"workspace", "run", "created"},
+        {"workspace", "framework", "created"}}},
+      {"model_name", {}, {}},
+      {"dataset",
+       {{"workspace", ColumnType::kText, false},
+        {"name", ColumnType::kText, false},
+        {"version", ColumnType::kInt, false},
+        {"latest", ColumnType::kInt, false},
+        {"archived", ColumnType::kInt, false}},
+       {{"workspace", "latest", "name"}, {"workspace", "name", "version"}}},
+      {"dataset_name", {}, {}},
+      {"datastore", {{"workspace", ColumnType::kText, true}}, {}},
   };
   return tables;
 }
@@ -121,11 +143,48 @@ store::Put PutBuild(const model::BuildRecord& build) {
   return {"build", {PlatformKey(build.key, build.platform), model::ToJson(build).Dump(), {build.used.micros}}, {}, {}};
 }
 
+store::Put PutModel(const model::RegisteredModel& model, bool everything) {
+  store::Put put;
+  put.table = "model";
+  put.document = {ModelKey(model.workspace, model.name, model.version),
+                  model::ToJson(model).Dump(),
+                  {model.workspace, model.name, model.created.micros, model.latest ? Value(int64_t{1}) : Value(),
+                   model.run.empty() ? Value() : Value(model.run), model.framework.empty() ? Value() : Value(model.framework)}};
+  if (!everything) return put;
+  put.attribute_kinds = {"tag", "property", "dataset"};
+  for (const auto& [key, value] : model.tags) put.attributes.push_back({"tag", key, value});
+  for (const auto& [key, value] : model.properties) put.attributes.push_back({"property", key, value});
+  for (const auto& [scenario, id] : model.datasets) put.attributes.push_back({"dataset", id, scenario});
+  return put;
+}
+store::Put PutModelName(const model::AssetName& name) {
+  return {"model_name", {AssetNameKey(name.workspace, name.name), model::ToJson(name).Dump(), {}}, {}, {}};
+}
+
+store::Put PutDataset(const model::Dataset& dataset, bool everything) {
+  store::Put put;
+  put.table = "dataset";
+  put.document = {DatasetKey(dataset.workspace, dataset.id),
+                  model::ToJson(dataset).Dump(),
+                  {dataset.workspace, dataset.name.empty() ? Value() : Value(dataset.name), dataset.version, dataset.latest ? Value(int64_t{1}) : Value(),
+                   int64_t{dataset.archived}}};
+  if (!everything) return put;
+  put.attribute_kinds = {"tag"};
+  for (const auto& [key, value] : dataset.tags) put.attributes.push_back({"tag", key, value});
+  return put;
+}
+store::Put PutDatasetName(const model::AssetName& name) {
+  return {"dataset_name", {AssetNameKey(name.workspace, name.name), model::ToJson(name).Dump(), {}}, {}, {}};
+}
+
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version) {
   std::string digits = std::to_string(version);
   return StrCat(workspace, "/", name, "/", std::string(digits.size() < 9 ? 9 - digits.size() : 0, '0'), digits);
 }
 std::string EnvironmentNameKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+std::string ModelKey(const std::string& workspace, const std::string& name, int64_t version) { return EnvironmentKey(workspace, name, version); }
+std::string DatasetKey(const std::string& workspace, const std::string& id) { return StrCat(workspace, "/", id); }
+std::string AssetNameKey(const std::string& workspace, const std::string& name) { return ExperimentKey(workspace, name); }
 std::string PlatformKey(const std::string& key, const std::string& platform) { return StrCat(key, "/", platform); }
 
 std::string ExperimentKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }

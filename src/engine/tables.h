@@ -6,6 +6,9 @@
 
 #include "base/hash.h"
 #include "model/access.h"
+#include "model/asset.h"
+#include "model/dataset.h"
+#include "model/registered_model.h"
 #include "model/registry.h"
 #include "model/run.h"
 #include "model/target.h"
@@ -39,10 +42,19 @@ store::Put PutUsage(const model::NodeUsage& usage);
 store::Put PutEnvironment(const model::EnvironmentRecord& environment);
 store::Put PutEnvironmentName(const model::EnvironmentName& name);
 store::Put PutBuild(const model::BuildRecord& build);
+// `everything` rewrites what it is found by too: tags, properties, datasets.
+store::Put PutModel(const model::RegisteredModel& model, bool everything);
+store::Put PutModelName(const model::AssetName& name);
+store::Put PutDataset(const model::Dataset& dataset, bool everything);
+store::Put PutDatasetName(const model::AssetName& name);
 std::string ExperimentKey(const std::string& workspace, const std::string& name);
 // Versions of a name lie in their order.
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version);
 std::string EnvironmentNameKey(const std::string& workspace, const std::string& name);
+std::string ModelKey(const std::string& workspace, const std::string& name, int64_t version);
+std::string DatasetKey(const std::string& workspace, const std::string& id);
+// Of a model, a dataset or a datastore.
+std::string AssetNameKey(const std::string& workspace, const std::string& name);
 std::string PlatformKey(const std::string& key, const std::string& platform);
 
 // The run in a document.

@@ -102,8 +102,15 @@ std::string Head::Header(std::string_view name) const {
 }
 
 std::string Head::Query(std::string_view name, std::string_view other) const {
-  auto at = query.find(std::string(name));
-  return at == query.end() ? std::string(other) : at->second;
+  auto [first, last] = query.equal_range(std::string(name));
+  return first == last ? std::string(other) : std::prev(last)->second;
+}
+
+std::vector<std::string> Head::QueryAll(std::string_view name) const {
+  std::vector<std::string> values;
+  auto [first, last] = query.equal_range(std::string(name));
+  for (; first != last; ++first) values.push_back(first->second);
+  return values;
 }
 
 bool SplitTarget(std::string_view target, Head& head) {
@@ -127,7 +134,7 @@ bool SplitTarget(std::string_view target, Head& head) {
     auto name = DecodeQuery(part.substr(0, equals));
     auto value = DecodeQuery(equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1));
     if (!name || !value) return false;
-    head.query[std::move(*name)] = std::move(*value);
+    head.query.emplace(std::move(*name), std::move(*value));
   }
   return true;
 }

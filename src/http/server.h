@@ -20,17 +20,19 @@ namespace ferry::http {
 
 // A request line and its headers.
 struct Head {
-  std::string method;                          // "GET"
-  std::string path;                            // as sent, without the query, not percent-decoded
-  std::map<std::string, std::string> query;    // decoded; the last of equal names wins
-  std::map<std::string, std::string> headers;  // names in lower case
-  std::string peer;                            // "127.0.0.1"
+  std::string method;                             // "GET"
+  std::string path;                               // as sent, without the query, not percent-decoded
+  std::multimap<std::string, std::string> query;  // decoded; equal names in the order they came
+  std::map<std::string, std::string> headers;     // names in lower case
+  std::string peer;                               // "127.0.0.1"
   std::optional<uint64_t> content_length;
 
   // The header, or "".
   std::string Header(std::string_view name) const;
-  // The query parameter, or `other`.
+  // The query parameter, or `other`. The last of equal names wins.
   std::string Query(std::string_view name, std::string_view other = {}) const;
+  // Every value of a query parameter that may be repeated.
+  std::vector<std::string> QueryAll(std::string_view name) const;
 };
 
 struct Response {

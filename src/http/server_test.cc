@@ -61,6 +61,7 @@ TEST(Server, HeadIsTakenApart) {
   EXPECT_EQ(seen.method, "GET");
   EXPECT_EQ(seen.path, "/a%20b/c");
   EXPECT_EQ(seen.Query("x"), "2");
+  EXPECT_EQ(seen.QueryAll("x"), (std::vector<std::string>{"1", "2"}));
   EXPECT_EQ(seen.Query("y"), "a/b c");
   EXPECT_EQ(seen.Query("flag", "other"), "");
   EXPECT_EQ(seen.Query("none", "other"), "other");

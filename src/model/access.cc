@@ -34,28 +34,34 @@ Token TokenFromJson(const Json& json) {
 }
 
 Json ToJson(const Workspace& workspace) {
-  return Json::MakeObject({{"name", workspace.name},
-                           {"id", workspace.id},
-                           {"description", workspace.description},
-                           {"created", workspace.created.micros},
-                           {"tags", workspace.tags}});
+  Json json = Json::MakeObject({{"name", workspace.name},
+                                {"id", workspace.id},
+                                {"description", workspace.description},
+                                {"created", workspace.created.micros},
+                                {"tags", workspace.tags},
+                                {"properties", workspace.properties}});
+  return json.SetIf("default_datastore", workspace.default_datastore).SetIf("friendly_name", workspace.friendly_name);
 }
 Workspace WorkspaceFromJson(const Json& json) {
-  return {json.GetString("name"), json.GetString("id"), json.GetString("description"), TimeOf(json, "created"), json.GetStringMap("tags")};
+  return {json.GetString("name"),          json.GetString("id"),           json.GetString("description"),
+          TimeOf(json, "created"),         json.GetStringMap("tags"),      json.GetString("default_datastore"),
+          json.GetString("friendly_name"), json.GetStringMap("properties")};
 }
 
 Json ToJson(const Experiment& experiment) {
   return Json::MakeObject({{"workspace", experiment.workspace},
                            {"name", experiment.name},
                            {"id", experiment.id},
+                           {"description", experiment.description},
                            {"created", experiment.created.micros},
                            {"runs", experiment.runs},
                            {"archived", experiment.archived},
+                           {"archived_time", experiment.archived_time.micros},
                            {"tags", experiment.tags}});
 }
 Experiment ExperimentFromJson(const Json& json) {
-  return {json.GetString("workspace"), json.GetString("name"),   json.GetString("id"),     TimeOf(json, "created"),
-          json.GetInt("runs"),         json.GetBool("archived"), json.GetStringMap("tags")};
+  return {json.GetString("workspace"), json.GetString("name"),    json.GetString("id"),          TimeOf(json, "created"),      json.GetInt("runs"),
+          json.GetBool("archived"),    json.GetStringMap("tags"), json.GetString("description"), TimeOf(json, "archived_time")};
 }
 
 }  // namespace ferry::model

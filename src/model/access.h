@@ -40,6 +40,9 @@ struct Workspace {
   std::string description;
   Time created;
   std::map<std::string, std::string> tags;
+  std::string default_datastore = {};  // empty: kDefaultDatastore
+  std::string friendly_name = {};
+  std::map<std::string, std::string> properties = {};  // location, sku, subscription_id and others: recorded, not enforced
 };
 
 struct Experiment {
@@ -50,6 +53,8 @@ struct Experiment {
   int64_t runs = 0;  // the number given last
   bool archived = false;
   std::map<std::string, std::string> tags;
+  std::string description = {};
+  Time archived_time = {};
 };
 
 Json ToJson(const User& user);

@@ -8,12 +8,12 @@
 namespace ferry::model {
 namespace {
 
-constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"Queued", "Placed", "Preparing", "Running", "Finalizing", "Stopping", "Ended"};
-constexpr std::array<const char*, kInputCount> kInputNames = {"Place",         "Accepted",    "Started",    "Exited",      "Collected",
-                                                              "PrepareFailed", "CancelAsked", "EvictAsked", "NodeGivenUp", "Vanished"};
+constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"Queued", "Placed", "Preparing", "Running", "Finalizing", "Stopping", "Driven", "Ended"};
+constexpr std::array<const char*, kInputCount> kInputNames = {"Place",       "Accepted",   "Started",     "Exited",   "Collected", "PrepareFailed",
+                                                              "CancelAsked", "EvictAsked", "NodeGivenUp", "Vanished", "Completed", "FailAsked"};
 
-enum P : size_t { kQ, kPl, kPr, kR, kF, kS, kE };
-enum I : size_t { kPlace, kAccepted, kStarted, kExited, kCollected, kPrepareFailed, kCancel, kEvict, kGivenUp, kVanished };
+enum P : size_t { kQ, kPl, kPr, kR, kF, kS, kD, kE };
+enum I : size_t { kPlace, kAccepted, kStarted, kExited, kCollected, kPrepareFailed, kCancel, kEvict, kGivenUp, kVanished, kCompleted, kFail };
 
 }  // namespace
 
@@ -24,6 +24,7 @@ const std::vector<Edge>& Edges() {
   static const std::vector<Edge> edges = {
       {kQ, kPlace, kPl},
       {kQ, kCancel, kE},
+      {kQ, kFail, kE},
 
       // A node may be ahead of what it reported, so later news implies the earlier.
       {kPl, kAccepted, kPr},
@@ -33,6 +34,7 @@ const std::vector<Edge>& Edges() {
       {kPl, kCancel, kS},
       {kPl, kEvict, kS},
       {kPl, kGivenUp, kE},
+      {kPl, kFail, kS},
 
       {kPr, kStarted, kR},
       {kPr, kExited, kF},
@@ -41,24 +43,33 @@ const std::vector<Edge>& Edges() {
       {kPr, kEvict, kS},
       {kPr, kGivenUp, kE},
       {kPr, kVanished, kE},
+      {kPr, kFail, kS},
 
       {kR, kExited, kF},
       {kR, kCancel, kS},
       {kR, kEvict, kS},
       {kR, kGivenUp, kE},
       {kR, kVanished, kE},
+      {kR, kFail, kS},
 
       {kF, kCollected, kE},
       {kF, kCancel, kS},
       {kF, kGivenUp, kE},
       {kF, kVanished, kE},
+      {kF, kFail, kS},
 
-      // The user's cancel outranks an eviction that is under way: it must not come back as a new attempt.
+      // The user's cancel outranks what is under way, and the user's failure an eviction: it must not come back as a new attempt.
       {kS, kCancel, kS},
       {kS, kCollected, kE},
       {kS, kPrepareFailed, kE},
       {kS, kGivenUp, kE},
       {kS, kVanished, kE},
+      {kS, kFail, kS},
+
+      // On no node: nothing that happens to nodes reaches it.
+      {kD, kCancel, kE},
+      {kD, kCompleted, kE},
+      {kD, kFail, kE},
   };
   return edges;
 }
@@ -92,9 +103,11 @@ std::string DetailOf(const Exit& exit) {
 }
 
 Phase EndedPhase(const Phase& from, const AttemptInput& input) {
-  if (auto* stopping = std::get_if<Stopping>(&from)) return Ended{stopping->why, std::nullopt, {}};
+  if (auto* stopping = std::get_if<Stopping>(&from)) return Ended{stopping->why, std::nullopt, stopping->detail, stopping->code};
   switch (input.index()) {
-    case kCancel: return Ended{EndReason::kCanceled, std::nullopt, "before it was given a node"};
+    case kCancel: return Ended{EndReason::kCanceled, std::nullopt, std::holds_alternative<Queued>(from) ? "before it was given a node" : ""};
+    case kCompleted: return Ended{EndReason::kCompletedByUser, std::nullopt};
+    case kFail: return Ended{EndReason::kFailedByUser, std::nullopt, std::get<FailAsked>(input).detail, std::get<FailAsked>(input).code};
     case kPrepareFailed: {
       const auto& failed = std::get<PrepareFailed>(input);
       return Ended{failed.reason, std::nullopt, failed.detail};
@@ -109,6 +122,20 @@ Phase EndedPhase(const Phase& from, const AttemptInput& input) {
   }
 }
 
+Phase StoppingPhase(const Phase& from, const AttemptInput& input) {
+  const Lease& lease = *LeaseOf(from);
+  switch (input.index()) {
+    case kCancel: return Stopping{lease, EndReason::kCanceled};
+    case kEvict: return Stopping{lease, EndReason::kPreempted};
+    case kFail: {
+      if (auto* stopping = std::get_if<Stopping>(&from); stopping && stopping->why != EndReason::kPreempted) return from;
+      const auto& asked = std::get<FailAsked>(input);
+      return Stopping{lease, EndReason::kFailedByUser, asked.detail, asked.code};
+    }
+    default: CheckFailed("an edge into Stopping that nothing describes", __FILE__, __LINE__);
+  }
+}
+
 Phase Next(const Phase& from, size_t to, const AttemptInput& input) {
   auto lease = [&] { return *LeaseOf(from); };
   switch (to) {
@@ -116,7 +143,7 @@ Phase Next(const Phase& from, size_t to, const AttemptInput& input) {
     case kPr: return Preparing{lease()};
     case kR: return Running{lease()};
     case kF: return Finalizing{lease(), std::get<Exited>(input).exit};
-    case kS: return Stopping{lease(), input.index() == kEvict ? EndReason::kPreempted : EndReason::kCanceled};
+    case kS: return StoppingPhase(from, input);
     case kE: return EndedPhase(from, input);
     default: CheckFailed("an edge into a phase that nothing leads to", __FILE__, __LINE__);
   }
@@ -163,7 +190,7 @@ std::string StateDiagram() {
   std::string out =
       "# The states of an attempt\n\n"
       "Printed from the table in `src/model/attempt.cc` by `ferry-states`; a test keeps the two equal.\n\n"
-      "```mermaid\nstateDiagram-v2\n  [*] --> Queued\n";
+      "```mermaid\nstateDiagram-v2\n  [*] --> Queued\n  [*] --> Driven: interactive\n";
   for (const Edge& edge : Edges())
     if (edge.from != edge.to) out += StrCat("  ", PhaseName(edge.from), " --> ", PhaseName(edge.to), ": ", InputName(edge.input), "\n");
   out += "  Ended --> [*]\n```\n\n## Every pair\n\nA dot means that the input changes nothing in that phase.\n\n| |";
@@ -190,7 +217,8 @@ std::string StateDiagram() {
       "| Preparing | Preparing | Preparing |\n"
       "| Running | Running | Running |\n"
       "| Finalizing | Finalizing | Post-Processing |\n"
-      "| Stopping | CancelRequested (canceled), Queued (preempted) | that of the phase before |\n"
+      "| Stopping | CancelRequested (canceled), Finalizing (failed by its user), Queued (preempted) | that of the phase before |\n"
+      "| Driven | Running | Running |\n"
       "| Ended | the reason's | none |\n";
   return out;
 }
@@ -232,11 +260,11 @@ Json ToJson(const Attempt& attempt) {
   Json json = Json::MakeObject({{"number", attempt.number}, {"phase", PhaseName(attempt.phase.index())}});
   if (const Lease* lease = LeaseOf(attempt.phase)) json.Set("node", lease->node).Set("generation", lease->generation);
   if (auto* p = std::get_if<Finalizing>(&attempt.phase)) json.Set("exit", ToJson(p->exit));
-  if (auto* p = std::get_if<Stopping>(&attempt.phase)) json.Set("why", Describe(p->why).name);
+  if (auto* p = std::get_if<Stopping>(&attempt.phase)) json.Set("why", Describe(p->why).name).SetIf("detail", p->detail).SetIf("code", p->code);
   if (auto* p = std::get_if<Ended>(&attempt.phase)) {
     json.Set("reason", Describe(p->reason).name);
     if (p->exit) json.Set("exit", ToJson(*p->exit));
-    json.SetIf("detail", p->detail);
+    json.SetIf("detail", p->detail).SetIf("code", p->code);
   }
   Json entered = Json::MakeObject();
   for (size_t i = 0; i < kPhaseCount; ++i)
@@ -274,9 +302,11 @@ Result<Attempt> AttemptFromJson(const Json& json) {
   } else if (name == "Finalizing") {
     attempt.phase = Finalizing{lease, exit()};
   } else if (name == "Stopping" && reason("why")) {
-    attempt.phase = Stopping{lease, *reason("why")};
+    attempt.phase = Stopping{lease, *reason("why"), json.GetString("detail"), json.GetString("code")};
+  } else if (name == "Driven") {
+    attempt.phase = Driven{};
   } else if (name == "Ended" && reason("reason")) {
-    attempt.phase = Ended{*reason("reason"), json.Find("exit") ? std::optional<Exit>(exit()) : std::nullopt, json.GetString("detail")};
+    attempt.phase = Ended{*reason("reason"), json.Find("exit") ? std::optional<Exit>(exit()) : std::nullopt, json.GetString("detail"), json.GetString("code")};
   } else {
     return MakeError(Code::kInternal, "attempt.unreadable", StrCat("an attempt in the store has the unknown phase '", name, "'"));
   }

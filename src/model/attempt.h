@@ -63,16 +63,23 @@ struct Finalizing {  // the script is over; logs and outputs are being collected
 struct Stopping {  // must end for `why`; the node is told until it confirms
   Lease lease;
   EndReason why = EndReason::kCanceled;
+  std::string detail = {};  // as Ended has them
+  std::string code = {};
   bool operator==(const Stopping&) const = default;
+};
+struct Driven {  // an interactive run: on no node, until its client says how it ended
+  bool operator==(const Driven&) const = default;
 };
 struct Ended {
   EndReason reason = EndReason::kSucceeded;
   std::optional<Exit> exit;
-  std::string detail;  // completes the reason's sentence; may be empty
+  std::string detail = {};  // completes the reason's sentence; may be empty
+  std::string code = {};    // the user's own name for the failure; may be empty
   bool operator==(const Ended&) const = default;
 };
-using Phase = std::variant<Queued, Placed, Preparing, Running, Finalizing, Stopping, Ended>;
-inline constexpr int kPhaseCount = 7;
+// An attempt begins as Queued, that of an interactive run as Driven.
+using Phase = std::variant<Queued, Placed, Preparing, Running, Finalizing, Stopping, Driven, Ended>;
+inline constexpr int kPhaseCount = 8;
 const char* PhaseName(size_t index);
 
 // What can happen to an attempt.
@@ -93,8 +100,14 @@ struct CancelAsked {};
 struct EvictAsked {};
 struct NodeGivenUp {};  // not seen for longer than the grace
 struct Vanished {};     // the node's inventory lacks it
-using AttemptInput = std::variant<Place, Accepted, Started, Exited, Collected, PrepareFailed, CancelAsked, EvictAsked, NodeGivenUp, Vanished>;
-inline constexpr int kInputCount = 10;
+struct Completed {};    // the client of an interactive run has done what it meant to
+struct FailAsked {      // a user, or the run's client, says that it failed
+  std::string detail;
+  std::string code = {};
+};
+using AttemptInput =
+    std::variant<Place, Accepted, Started, Exited, Collected, PrepareFailed, CancelAsked, EvictAsked, NodeGivenUp, Vanished, Completed, FailAsked>;
+inline constexpr int kInputCount = 12;
 const char* InputName(size_t index);
 
 // One part of the preparation, as the node measured it.

@@ -20,7 +20,8 @@ Phase PhaseAt(size_t index) {
     case 2: return Preparing{kLease};
     case 3: return Running{kLease};
     case 4: return Finalizing{kLease, {7, 0, false, false, ""}};
-    case 5: return Stopping{kLease, EndReason::kPreempted};
+    case 5: return Stopping{kLease, EndReason::kPreempted, "", ""};
+    case 6: return Driven{};
     default: return Ended{EndReason::kScriptFailed, Exit{7, 0, false, false, ""}, "exit status 7"};
   }
 }
@@ -36,20 +37,23 @@ AttemptInput InputAt(size_t index) {
     case 6: return CancelAsked{};
     case 7: return EvictAsked{};
     case 8: return NodeGivenUp{};
-    default: return Vanished{};
+    case 9: return Vanished{};
+    case 10: return Completed{};
+    default: return FailAsked{"the loss is not a number", "nan"};
   }
 }
 
 // Written out a second time, by hand, so that a slip in the table is a difference here. Rows are phases, columns inputs in their order; '.' stays.
 constexpr const char* kExpected[kPhaseCount] = {
-    // PASXCFcegv   Place Accepted Started Exited Collected PrepareFailed Cancel Evict GivenUp Vanished
-    "1.....6...",  // Queued
-    ".234.6556.",  // Placed
-    "..34.65566",  // Preparing
-    "...4..5566",  // Running
-    "....6.5.66",  // Finalizing
-    "....665.66",  // Stopping
-    "..........",  // Ended
+    // PASXCFcegvof   Place Accepted Started Exited Collected PrepareFailed Cancel Evict GivenUp Vanished Completed Fail
+    "1.....7....7",  // Queued
+    ".234.7557..5",  // Placed
+    "..34.75577.5",  // Preparing
+    "...4..5577.5",  // Running
+    "....7.5.77.5",  // Finalizing
+    "....775.77.5",  // Stopping
+    "......7...77",  // Driven
+    "............",  // Ended
 };
 
 TEST(Attempt, EveryPairOfPhaseAndInput) {
@@ -80,13 +84,39 @@ TEST(Attempt, EveryEdgeIsOnceInTheTable) {
 }
 
 TEST(Attempt, StoppingEndsForItsOwnReason) {
-  for (EndReason why : {EndReason::kCanceled, EndReason::kPreempted})
+  for (EndReason why : {EndReason::kCanceled, EndReason::kPreempted, EndReason::kFailedByUser})
     for (size_t input : {4u, 5u, 8u, 9u}) {
       Attempt attempt;
-      attempt.phase = Stopping{kLease, why};
+      attempt.phase = Stopping{kLease, why, "words", "code"};
       ASSERT_TRUE(Advance(attempt, InputAt(input), Time{1}));
-      EXPECT_EQ(std::get<Ended>(attempt.phase).reason, why);
+      EXPECT_EQ(attempt.phase, Phase(Ended({why, std::nullopt, "words", "code"})));
     }
+}
+
+TEST(Attempt, WhatAUserAsksForOutranksAnEvictionAndACancelEverything) {
+  auto after = [](EndReason why, const AttemptInput& input) {
+    Attempt attempt;
+    attempt.phase = Stopping{kLease, why, "first", ""};
+    Advance(attempt, input, Time{1});
+    return std::get<Stopping>(attempt.phase);
+  };
+  EXPECT_EQ(after(EndReason::kPreempted, FailAsked{"said so", "c"}), (Stopping{kLease, EndReason::kFailedByUser, "said so", "c"}));
+  EXPECT_EQ(after(EndReason::kFailedByUser, FailAsked{"again", ""}).detail, "first");
+  EXPECT_EQ(after(EndReason::kCanceled, FailAsked{"late", ""}).why, EndReason::kCanceled);
+  EXPECT_EQ(after(EndReason::kFailedByUser, CancelAsked{}).why, EndReason::kCanceled);
+  EXPECT_EQ(after(EndReason::kPreempted, CancelAsked{}).why, EndReason::kCanceled);
+}
+
+TEST(Attempt, ADrivenOneEndsAsItsClientSays) {
+  auto after = [](const AttemptInput& input) {
+    Attempt attempt;
+    attempt.phase = Driven{};
+    EXPECT_TRUE(Advance(attempt, input, Time{1}));
+    return std::get<Ended>(attempt.phase);
+  };
+  EXPECT_EQ(after(Completed{}), (Ended{EndReason::kCompletedByUser, std::nullopt, "", ""}));
+  EXPECT_EQ(after(FailAsked{"why", "c"}), (Ended{EndReason::kFailedByUser, std::nullopt, "why", "c"}));
+  EXPECT_EQ(after(CancelAsked{}), (Ended{EndReason::kCanceled, std::nullopt, "", ""}));
 }
 
 TEST(Attempt, ExitsAreToldApart) {

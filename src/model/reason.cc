@@ -38,6 +38,8 @@ const std::vector<ReasonRow>& ReasonTable() {
       {EndReason::kNodeLost, "node_lost", Status::kNotResponding, RetryClass::kInfrastructure, "the node was not seen for so long that it was given up on"},
       {EndReason::kAttemptLost, "attempt_lost", Status::kFailed, RetryClass::kInfrastructure, "the node is there but no longer knows this attempt"},
       {EndReason::kDiskFull, "disk_full", Status::kFailed, RetryClass::kNever, "the node's disk is full"},
+      {EndReason::kCompletedByUser, "completed_by_user", Status::kCompleted, RetryClass::kNever, "the run was completed by its client"},
+      {EndReason::kFailedByUser, "failed_by_user", Status::kFailed, RetryClass::kNever, "the run was failed by its user"},
   };
   return table;
 }

@@ -42,8 +42,10 @@ enum class EndReason {
   kNodeLost,           // the node was not seen for so long that it was given up on
   kAttemptLost,        // the node is there and no longer knows the attempt
   kDiskFull,           // the node's disk is full
+  kCompletedByUser,    // an interactive run, by its client
+  kFailedByUser,       // asked for by a user or by the run's client
 };
-inline constexpr int kEndReasonCount = 12;
+inline constexpr int kEndReasonCount = 14;
 
 // Whether the same work is tried again by itself.
 enum class RetryClass { kNever, kInfrastructure };

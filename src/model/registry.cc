@@ -100,23 +100,27 @@ bool IsReservedEnvironmentName(std::string_view name) {
   return lower.starts_with("azureml") || lower.starts_with("microsoft");
 }
 
-Result<void> CheckEnvironmentName(std::string_view name, std::string_view field) {
-  // An experiment's name may be 255 characters, and gets words around it.
-  constexpr size_t kLongest = 300;
+Result<void> CheckSpacedName(std::string_view what, std::string_view name, size_t longest, std::string_view field) {
   auto fail = [&](std::string_view why) {
-    return MakeError(Code::kInvalid, "environment.name",
-                     StrCat("environment name '", name.substr(0, 60), "' ", why,
-                            "; expected letters, digits, '-', '_', '.' and single blanks, beginning with a letter or digit, at most ", kLongest, " characters"),
+    return MakeError(Code::kInvalid, StrCat(what, ".name"),
+                     StrCat(what, " name '", name.substr(0, 60), "' ", why,
+                            "; expected letters, digits, '-', '_', '.' and single blanks, beginning with a letter or digit, at most ", longest, " characters"),
                      std::string(field));
   };
   if (name.empty()) return fail("is empty");
-  if (name.size() > kLongest) return fail("is too long");
+  if (name.size() > longest) return fail("is too long");
   auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
   if (!alphanumeric(name[0])) return fail("begins with another character");
   for (char c : name)
     if (!alphanumeric(c) && c != '-' && c != '_' && c != '.' && c != ' ') return fail("has another character");
   if (name.find("  ") != std::string_view::npos || name.back() == ' ') return fail("has blanks beside each other or at its end");
   if (name.find("..") != std::string_view::npos) return fail("has '..' in it");
+  return {};
+}
+
+Result<void> CheckEnvironmentName(std::string_view name, std::string_view field) {
+  // An experiment's name may be 255 characters, and gets words around it.
+  TRY_VOID(CheckSpacedName("environment", name, 300, field));
   if (IsReservedEnvironmentName(name))
     return MakeError(
         Code::kInvalid, "environment.reserved",

@@ -67,8 +67,9 @@ struct BuildRecord {
 Json ToJson(const BuildRecord& build);
 BuildRecord BuildFromJson(const Json& json);
 
-// Names that users give: letters, digits, '-', '_', '.' and single blanks, beginning with a letter or digit. kInvalid "environment.name"; those that begin
-// as Ferry's own do are "environment.reserved".
+// Letters, digits, '-', '_', '.' and single blanks, beginning with a letter or digit. kInvalid "WHAT.name".
+Result<void> CheckSpacedName(std::string_view what, std::string_view name, size_t longest, std::string_view field);
+// Names that users give, as above; those that begin as Ferry's own do are "environment.reserved".
 Result<void> CheckEnvironmentName(std::string_view name, std::string_view field);
 bool IsReservedEnvironmentName(std::string_view name);
 // The name under which a definition without one is registered.

@@ -9,17 +9,19 @@ namespace ferry::model {
 Status StatusOf(const Run& run) {
   const Phase& phase = run.attempt().phase;
   if (auto* ended = std::get_if<Ended>(&phase)) return Describe(ended->reason).status;
-  if (auto* stopping = std::get_if<Stopping>(&phase)) return stopping->why == EndReason::kCanceled ? Status::kCancelRequested : Status::kQueued;
+  if (auto* stopping = std::get_if<Stopping>(&phase)) {
+    return stopping->why == EndReason::kCanceled ? Status::kCancelRequested : stopping->why == EndReason::kFailedByUser ? Status::kFinalizing : Status::kQueued;
+  }
   if (std::holds_alternative<Queued>(phase)) return Status::kQueued;
   if (std::holds_alternative<Placed>(phase)) return Status::kStarting;
   if (std::holds_alternative<Preparing>(phase)) return Status::kPreparing;
-  if (std::holds_alternative<Running>(phase)) return Status::kRunning;
+  if (std::holds_alternative<Running>(phase) || std::holds_alternative<Driven>(phase)) return Status::kRunning;
   return Status::kFinalizing;
 }
 
 namespace {
 Time Entered(const Attempt& attempt, size_t phase) { return attempt.entered[phase]; }
-enum P : size_t { kQ, kPl, kPr, kR, kF, kS, kE };
+enum P : size_t { kQ, kPl, kPr, kR, kF, kS, kD, kE };
 
 Time FirstOf(std::initializer_list<Time> times) {
   Time first;
@@ -30,7 +32,7 @@ Time FirstOf(std::initializer_list<Time> times) {
 }  // namespace
 
 std::optional<Time> StartedAt(const Run& run) {
-  Time t = Entered(run.attempt(), kR);
+  Time t = Entered(run.attempt(), run.spec.interactive ? kD : kR);
   return t ? std::optional(t) : std::nullopt;
 }
 
@@ -65,6 +67,7 @@ std::vector<Stage> StagesOf(const Run& run) {
     add("Scaling", Entered(a, kQ), {Entered(a, kPl)}, with("waiting for a node"));
     add("Preparing", Entered(a, kPl), {Entered(a, kR), Entered(a, kF)}, with("snapshot and environment"));
     add("Running", Entered(a, kR), {Entered(a, kF)}, with("the script"));
+    add("Running", Entered(a, kD), {}, "driven by its client");
     add("Post-Processing", Entered(a, kF), {}, with("collecting logs and outputs"));
   }
   return stages;
@@ -114,6 +117,7 @@ Json ToJson(const RunSpec& spec) {
   for (const auto& [name, value] :
        {std::pair("collect_outputs", spec.collect_outputs), std::pair("keep_snapshot", spec.keep_snapshot), std::pair("auto_prepare", spec.auto_prepare)})
     if (!value) json.Set(name, false);
+  if (spec.interactive) json.Set("interactive", true);
   json.SetIf("run_configuration", spec.run_configuration);
   return json;
 }
@@ -139,6 +143,7 @@ Result<RunSpec> SpecFromJson(const Json& json) {
   spec.collect_outputs = json.GetBool("collect_outputs", true);
   spec.keep_snapshot = json.GetBool("keep_snapshot", true);
   spec.auto_prepare = json.GetBool("auto_prepare", true);
+  spec.interactive = json.GetBool("interactive");
   spec.run_configuration = json.GetString("run_configuration");
   return spec;
 }
@@ -250,6 +255,7 @@ Json RunView(const Run& run) {
   const Attempt& attempt = run.attempt();
   if (auto* ended = std::get_if<Ended>(&attempt.phase)) {
     Json end = Json::MakeObject({{"reason", Describe(ended->reason).name}, {"text", EndText(run)}});
+    end.SetIf("detail", ended->detail).SetIf("code", ended->code);
     if (ended->exit) end.Set("exit", ToJson(*ended->exit));
     json.Set("end", std::move(end));
   }
@@ -277,6 +283,38 @@ Json RunView(const Run& run) {
           {{"name", clock.name}, {"attempt", a.number}, {"start", FormatTime(clock.start)}, {"end", clock.end ? Json(FormatTime(clock.end)) : Json()}}));
   if (!clocks.as_array().empty()) json.Set("clocks", std::move(clocks));
   return json;
+}
+
+Json DefinitionView(const Run& run) {
+  const RunSpec& spec = run.spec;
+  auto text = [](const std::string& value) { return value.empty() ? Json() : Json(value); };
+  Json environment;
+  if (spec.needs)
+    environment =
+        Json::MakeObject({{"name", spec.needs->name}, {"version", spec.needs->version}, {"key", spec.environment_key}, {"definition", ToJson(*spec.needs)}});
+  return Json::MakeObject({{"id", run.id},
+                           {"type", run.type},
+                           {"interactive", spec.interactive},
+                           {"target", run.target},
+                           {"script", text(spec.script)},
+                           {"arguments", spec.arguments},
+                           {"command", spec.command},
+                           {"snapshot", text(spec.snapshot)},
+                           {"source", text(spec.source)},
+                           {"interpreter", text(spec.interpreter)},
+                           {"environment_variables", spec.environment},
+                           {"environment", std::move(environment)},
+                           {"max_duration_seconds", spec.max_duration_seconds},
+                           {"max_attempts", spec.max_attempts},
+                           {"priority", run.priority},
+                           {"gpus", spec.gpus},
+                           {"watch", spec.watch},
+                           {"collect_outputs", spec.collect_outputs},
+                           {"keep_snapshot", spec.keep_snapshot},
+                           {"auto_prepare", spec.auto_prepare},
+                           {"run_configuration", text(spec.run_configuration)},
+                           {"data", Json::MakeObject()},
+                           {"outputs", Json::MakeObject()}});
 }
 
 std::map<std::string, std::string> ParametersOf(const RunSpec& spec) {

@@ -34,6 +34,7 @@ struct RunSpec {
   bool collect_outputs = true;                     // false: outputs/ stays on the node
   bool keep_snapshot = true;                       // false: the snapshot serves this run alone
   bool auto_prepare = true;                        // false: an environment that is not there already fails the run
+  bool interactive = false;                        // no script and no command: a client drives it and says how it ended
   std::string run_configuration;                   // name of the run configuration it came from, for people
 
   bool operator==(const RunSpec&) const = default;
@@ -68,7 +69,7 @@ struct Run {
 
 Status StatusOf(const Run& run);
 inline bool IsTerminal(const Run& run) { return IsEnded(run.attempt()); }
-// When the script began (the last attempt's) and when the run ended.
+// When the script, or the client that drives the run, began (in the last attempt) and when the run ended.
 std::optional<Time> StartedAt(const Run& run);
 std::optional<Time> EndedAt(const Run& run);
 // One sentence on how the run ended, or "" while it has not.
@@ -99,6 +100,9 @@ Result<RunSpec> SpecFromJson(const Json& json);
 
 // What clients see: the stored form's facts with status, stages, times and texts derived. The environment by name, version and key, without its definition.
 Json RunView(const Run& run);
+
+// All that was asked for, every field with its value, given or not: what a client needs to ask for the same again. Without a registry's password.
+Json DefinitionView(const Run& run);
 
 // `--name value` and `--name=value` of the arguments, as searchable parameters.
 std::map<std::string, std::string> ParametersOf(const RunSpec& spec);

@@ -126,6 +126,8 @@ TEST(Run, StatusFollowsThePhase) {
   EXPECT_EQ(status(Finalizing{lease, {}}), "Finalizing");
   EXPECT_EQ(status(Stopping{lease, EndReason::kCanceled}), "CancelRequested");
   EXPECT_EQ(status(Stopping{lease, EndReason::kPreempted}), "Queued");
+  EXPECT_EQ(status(Stopping{lease, EndReason::kFailedByUser}), "Finalizing");
+  EXPECT_EQ(status(Driven{}), "Running");
   EXPECT_EQ(status(Ended{EndReason::kSucceeded, {}, {}}), "Completed");
   EXPECT_EQ(status(Ended{EndReason::kNodeLost, {}, {}}), "NotResponding");
   EXPECT_EQ(status(Ended{EndReason::kCanceled, {}, {}}), "Canceled");
@@ -153,6 +155,29 @@ TEST(Run, StagesHaveClocksAndCauses) {
   EXPECT_EQ(stages[2].end, Time{40});
   EXPECT_STREQ(stages[3].name, "Post-Processing");
   EXPECT_EQ(stages[3].end, Time{50});
+}
+
+TEST(Run, AnInteractiveOneRunsFromItsBeginning) {
+  model::Run run = Sample();
+  run.spec.interactive = true;
+  Attempt& a = run.attempts.back();
+  a.phase = Driven{};
+  a.entered = {};
+  a.entered[a.phase.index()] = Time{10};
+  EXPECT_EQ(StartedAt(run), Time{10});
+  EXPECT_EQ(EndedAt(run), std::nullopt);
+  Advance(a, FailAsked{"the data are gone", "NoData"}, Time{30});
+  EXPECT_EQ(EndedAt(run), Time{30});
+  EXPECT_EQ(EndText(run), "the run was failed by its user: the data are gone");
+  EXPECT_EQ(RunView(run).Find("end")->GetString("code"), "NoData");
+  auto stages = StagesOf(run);
+  ASSERT_EQ(stages.size(), 1u);
+  EXPECT_STREQ(stages[0].name, "Running");
+  EXPECT_EQ(stages[0].start, Time{10});
+  EXPECT_EQ(stages[0].end, Time{30});
+  auto back = RunFromJson(*ParseJson(ToJson(run).Dump()));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(*back, run);
 }
 
 TEST(Run, ParametersComeFromArguments) {

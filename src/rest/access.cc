@@ -14,19 +14,33 @@ const char* NeedName(Need need) {
   return kNames[static_cast<int>(need)];
 }
 
-bool Allowed(const Identity& identity, Need need, bool own_run) {
+const char* RunTokenName(RunToken reach) {
+  static constexpr const char* kNames[] = {"never", "own", "workspace"};
+  return kNames[static_cast<int>(reach)];
+}
+
+namespace {
+
+bool RoleSuffices(model::Role role, Need need) {
+  switch (need) {
+    case Need::kOpen:
+    case Need::kReader: return true;
+    case Need::kContributor: return role >= model::Role::kContributor;
+    case Need::kOwner: return role >= model::Role::kOwner;
+    case Need::kNode: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Allowed(const Identity& identity, Need need, RunToken reach, bool own_run) {
   switch (identity.kind) {
     case Identity::Kind::kNobody: return need == Need::kOpen;
     case Identity::Kind::kNode: return need == Need::kOpen || need == Need::kNode;
-    case Identity::Kind::kRun: return need == Need::kOpen || own_run;
-    case Identity::Kind::kUser:
-      switch (need) {
-        case Need::kOpen:
-        case Need::kReader: return true;
-        case Need::kContributor: return identity.role >= model::Role::kContributor;
-        case Need::kOwner: return identity.role >= model::Role::kOwner;
-        case Need::kNode: return false;
-      }
+    case Identity::Kind::kRun:
+      return need == Need::kOpen || ((reach == RunToken::kWorkspace || (reach == RunToken::kOwnRun && own_run)) && RoleSuffices(identity.role, need));
+    case Identity::Kind::kUser: return RoleSuffices(identity.role, need);
   }
   return false;
 }
@@ -54,7 +68,14 @@ Result<void> Access::Reload() {
   }
   std::unique_lock lock(mutex_);
   by_digest_ = std::move(known);
+  roles_ = std::move(roles);
   return {};
+}
+
+std::optional<model::Role> Access::RoleOf(const std::string& user) const {
+  std::shared_lock lock(mutex_);
+  auto it = roles_.find(user);
+  return it == roles_.end() ? std::nullopt : std::optional(it->second);
 }
 
 std::string Access::NewToken() { return StrCat("ferry_", RandomHex(24)); }

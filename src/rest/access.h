@@ -20,7 +20,11 @@ namespace ferry::rest {
 enum class Need { kOpen, kReader, kContributor, kOwner, kNode };
 const char* NeedName(Need need);
 
-// Who a token stands for: a user with a role, a node's agent, or one attempt of a run.
+// How far the token of a run reaches on a route: not at all, its own run ({id}), or whatever is in the run's workspace.
+enum class RunToken { kNever, kOwnRun, kWorkspace };
+const char* RunTokenName(RunToken reach);
+
+// Who a token stands for: a user with a role, a node's agent, or one attempt of a run, which acts as its run's user within its workspace.
 struct Identity {
   enum class Kind { kNobody, kUser, kNode, kRun };
   Kind kind = Kind::kNobody;
@@ -31,8 +35,8 @@ struct Identity {
   std::string workspace;  // the only one it may touch; empty: any
 };
 
-// The one decision. `own_run` says that the route is about the run that a run token belongs to and lets such tokens in.
-bool Allowed(const Identity& identity, Need need, bool own_run);
+// The one decision. `own_run` says that the request is about the run that a run token belongs to, or about none.
+bool Allowed(const Identity& identity, Need need, RunToken reach, bool own_run);
 
 // Tokens and users as last committed, and the tokens that are derived from the server's secret.
 class Access {
@@ -42,8 +46,10 @@ class Access {
   // Reads users and tokens anew. Any thread.
   Result<void> Reload();
 
-  // kUnauthorized "auth.missing", "auth.unknown", "auth.expired" or "auth.revoked".
+  // kUnauthorized "auth.missing", "auth.unknown", "auth.expired" or "auth.revoked". Of a run token only the attempt is known here.
   Result<Identity> Identify(std::string_view authorization, Time now) const;
+  // Nothing for a user that is not there.
+  std::optional<model::Role> RoleOf(const std::string& user) const;
 
   std::string NodeToken(const std::string& node) const;
   std::string RunToken(const model::AttemptKey& key) const;
@@ -66,6 +72,7 @@ class Access {
   std::string secret_;
   mutable std::shared_mutex mutex_;
   std::map<std::string, Known> by_digest_;
+  std::map<std::string, model::Role> roles_;
 };
 
 }  // namespace ferry::rest

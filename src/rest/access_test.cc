@@ -18,49 +18,58 @@ namespace {
 
 using model::Role;
 
-// One letter for each who may: n(obody), r(eader), c(ontributor), o(wner), a(gent of a node), s(cript, by the token of this very run).
+// One letter for each who may: n(obody), r(eader), c(ontributor), o(wner), a(gent of a node), s(cript, by the token of this very run), w(orkspace: by the
+// token of any of its runs, whose user may what the route needs).
 const std::map<std::string, std::string> kExpected = {
-    {"GET /healthz", "nrcoas"},
-    {"GET /", "nrcoas"},
+    {"GET /healthz", "nrcoasw"},
+    {"GET /", "nrcoasw"},
     {"GET /metrics", "rco"},
-    {"GET /api/v1/version", "rcos"},
+    {"GET /api/v1/version", "rcosw"},
     {"POST /api/v1/shutdown", "o"},
-    {"POST /api/v1/runs", "co"},
-    {"GET /api/v1/runs", "rco"},
+    {"POST /api/v1/runs", "cosw"},
+    {"GET /api/v1/runs", "rcosw"},
     {"GET /api/v1/events", "rco"},
-    {"GET /api/v1/runs/{id}", "rcos"},
-    {"PATCH /api/v1/runs/{id}", "cos"},
-    {"POST /api/v1/runs/{id}/cancel", "co"},
-    {"POST /api/v1/runs/{id}/evict", "co"},
-    {"GET /api/v1/runs/{id}/explain", "rcos"},
+    {"GET /api/v1/runs/{id}", "rcosw"},
+    {"PATCH /api/v1/runs/{id}", "cosw"},
+    {"POST /api/v1/runs/{id}/cancel", "cosw"},
+    {"POST /api/v1/runs/{id}/complete", "cosw"},
+    {"POST /api/v1/runs/{id}/fail", "cosw"},
+    {"POST /api/v1/runs/{id}/evict", "cos"},
+    {"GET /api/v1/runs/{id}/explain", "rcosw"},
     {"POST /api/v1/runs/{id}/rerun", "co"},
-    {"GET /api/v1/runs/{id}/lock", "rcos"},
-    {"GET /api/v1/runs/{id}/events", "rcos"},
-    {"GET /api/v1/runs/{id}/logs", "rcos"},
-    {"GET /api/v1/runs/{id}/logs/{path...}", "rcos"},
-    {"GET /api/v1/runs/{id}/metrics", "rcos"},
-    {"GET /api/v1/runs/{id}/metrics/{path...}", "rcos"},
-    {"POST /api/v1/runs/{id}/metrics", "cos"},
-    {"GET /api/v1/runs/{id}/artifacts", "rcos"},
-    {"GET /api/v1/runs/{id}/artifacts/{path...}", "rcos"},
-    {"POST /api/v1/blobs/missing", "co"},
-    {"POST /api/v1/blobs/pack", "co"},
-    {"POST /api/v1/blobs/fetch", "rco"},
-    {"GET /api/v1/blobs/{digest}", "rco"},
-    {"GET /api/v1/blobs/{digest}/parts", "co"},
-    {"PUT /api/v1/blobs/{digest}/parts", "co"},
-    {"POST /api/v1/blobs/{digest}/finish", "co"},
-    {"GET /api/v1/workspaces", "rco"},
+    {"GET /api/v1/runs/{id}/lock", "rcosw"},
+    {"GET /api/v1/runs/{id}/events", "rcosw"},
+    {"GET /api/v1/runs/{id}/logs", "rcosw"},
+    {"GET /api/v1/runs/{id}/logs/{path...}", "rcosw"},
+    {"GET /api/v1/runs/{id}/metrics", "rcosw"},
+    {"GET /api/v1/runs/{id}/metrics/{path...}", "rcosw"},
+    {"POST /api/v1/runs/{id}/metrics", "cosw"},
+    {"GET /api/v1/runs/{id}/artifacts", "rcosw"},
+    {"GET /api/v1/runs/{id}/artifacts/{path...}", "rcosw"},
+    {"PUT /api/v1/runs/{id}/artifacts/{path...}", "cosw"},
+    {"GET /api/v1/runs/{id}/definition", "rcosw"},
+    {"POST /api/v1/blobs/missing", "cosw"},
+    {"POST /api/v1/blobs/pack", "cosw"},
+    {"POST /api/v1/blobs/fetch", "rcosw"},
+    {"GET /api/v1/blobs/{digest}", "rcosw"},
+    {"GET /api/v1/blobs/{digest}/parts", "cosw"},
+    {"PUT /api/v1/blobs/{digest}/parts", "cosw"},
+    {"POST /api/v1/blobs/{digest}/finish", "cosw"},
+    {"GET /api/v1/workspaces", "rcosw"},
     {"POST /api/v1/workspaces", "o"},
-    {"GET /api/v1/workspaces/{name}", "rco"},
-    {"GET /api/v1/experiments", "rco"},
-    {"POST /api/v1/experiments", "co"},
-    {"GET /api/v1/experiments/{name}", "rco"},
-    {"GET /api/v1/environments", "rco"},
-    {"GET /api/v1/environments/{name}", "rco"},
-    {"PUT /api/v1/environments/{name}", "co"},
+    {"GET /api/v1/workspaces/{name}", "rcosw"},
+    {"PATCH /api/v1/workspaces/{name}", "o"},
+    {"DELETE /api/v1/workspaces/{name}", "o"},
+    {"GET /api/v1/experiments", "rcosw"},
+    {"POST /api/v1/experiments", "cosw"},
+    {"GET /api/v1/experiments/{name}", "rcosw"},
+    {"PATCH /api/v1/experiments/{name}", "cosw"},
+    {"DELETE /api/v1/experiments/{name}", "cosw"},
+    {"GET /api/v1/environments", "rcosw"},
+    {"GET /api/v1/environments/{name}", "rcosw"},
+    {"PUT /api/v1/environments/{name}", "cosw"},
     {"DELETE /api/v1/environments/{name}", "co"},
-    {"GET /api/v1/environments/{name}/versions", "rco"},
+    {"GET /api/v1/environments/{name}/versions", "rcosw"},
     {"GET /api/v1/builds", "rco"},
     {"GET /api/v1/builds/{key}", "rco"},
     {"POST /api/v1/builds/prune", "o"},
@@ -71,6 +80,20 @@ const std::map<std::string, std::string> kExpected = {
     {"GET /api/v1/tokens", "rco"},
     {"POST /api/v1/tokens", "rco"},
     {"DELETE /api/v1/tokens/{id}", "rco"},
+    {"GET /api/v1/models", "rcos"},
+    {"POST /api/v1/models", "cos"},
+    {"GET /api/v1/models/{name}", "rcos"},
+    {"PATCH /api/v1/models/{name}", "cos"},
+    {"DELETE /api/v1/models/{name}", "cos"},
+    {"GET /api/v1/models/{name}/files", "rcos"},
+    {"GET /api/v1/models/{name}/files/{path...}", "rcos"},
+    {"GET /api/v1/datasets", "rcos"},
+    {"POST /api/v1/datasets", "cos"},
+    {"GET /api/v1/datasets/{name}", "rcos"},
+    {"PATCH /api/v1/datasets/{name}", "cos"},
+    {"DELETE /api/v1/datasets/{name}", "cos"},
+    {"GET /api/v1/datasets/{name}/versions", "rcos"},
+    {"GET /api/v1/datasets/by-id/{dataset}", "rcos"},
     {"GET /api/v1/agent/commands", "a"},
     {"POST /api/v1/agent/hello", "a"},
     {"POST /api/v1/agent/report", "a"},
@@ -93,7 +116,7 @@ Identity Of(char letter) {
     case 'c': identity.kind = Identity::Kind::kUser, identity.role = Role::kContributor; break;
     case 'o': identity.kind = Identity::Kind::kUser, identity.role = Role::kOwner; break;
     case 'a': identity.kind = Identity::Kind::kNode; break;
-    default: identity.kind = Identity::Kind::kRun; break;
+    default: identity.kind = Identity::Kind::kRun, identity.role = Role::kContributor; break;
   }
   return identity;
 }
@@ -105,12 +128,16 @@ TEST(Allowed, EveryRouteForEveryIdentity) {
     EXPECT_TRUE(seen.insert(name).second) << name << " is there twice";
     auto expected = kExpected.find(name);
     ASSERT_NE(expected, kExpected.end()) << name << " has no row in this test";
-    for (char letter : {'n', 'r', 'c', 'o', 'a', 's'}) {
+    for (char letter : {'n', 'r', 'c', 'o', 'a', 's', 'w'}) {
       bool may = expected->second.find(letter) != std::string::npos;
-      EXPECT_EQ(Allowed(Of(letter), route.need, letter == 's' && route.run_token), may) << name << " for " << letter;
+      EXPECT_EQ(Allowed(Of(letter), route.need, route.run_token, letter == 's'), may) << name << " for " << letter;
     }
-    // The token of another run opens nothing but what is open to everybody.
-    EXPECT_EQ(Allowed(Of('s'), route.need, false), route.need == Need::kOpen) << name;
+    // The token of a reader's run reads.
+    Identity reader = Of('w');
+    reader.role = Role::kReader;
+    bool may = expected->second.find('w') != std::string::npos && expected->second.find('r') != std::string::npos;
+    EXPECT_EQ(Allowed(reader, route.need, route.run_token, true), may) << name;
+    EXPECT_TRUE(route.run_token == RunToken::kNever || route.need < Need::kOwner) << name;
     EXPECT_TRUE((route.handler == nullptr) != (route.sink == nullptr)) << name;
   }
   EXPECT_EQ(seen.size(), kExpected.size());

@@ -1,36 +1,10 @@
-// Everything about the server itself: health, metrics, workspaces, experiments, nodes, users, tokens.
+// Everything about the server itself: health, metrics, nodes, users, tokens.
 #include "base/text.h"
-#include "engine/tables.h"
+#include "rest/documents.h"
 #include "rest/handlers.h"
 
 namespace ferry::rest {
 namespace {
-
-using Shape = std::function<Json(const Json&)>;
-
-Json TimesAsText(Json json, std::initializer_list<const char*> keys) {
-  for (const char* key : keys)
-    if (const Json* v = json.Find(key); v && v->is_int()) json.Set(key, v->as_int() ? Json(FormatTime(Time{v->as_int()})) : Json());
-  return json;
-}
-
-Result<Json> ListTable(const Parts& parts, const Call& call, const char* table, const char* name, std::vector<store::Condition> where, const Shape& shape) {
-  TRY(int64_t limit, IntParameter(call, "limit", 1000, 1, 10000));
-  TRY(store::Page page, parts.store.Find({table, std::move(where), {{"", "key"}, false}, call.head.Query("cursor"), static_cast<size_t>(limit)}));
-  Json list = Json::MakeArray();
-  for (const store::Document& document : page.documents) {
-    TRY(Json json, ParseJson(document.body, "a document of the store"));
-    list.Push(shape(json));
-  }
-  return Json::MakeObject({{name, std::move(list)}, {"next", page.next.empty() ? Json() : Json(page.next)}});
-}
-
-Result<Json> ShowOne(const Parts& parts, const char* table, const std::string& key, const std::string& what) {
-  TRY(auto document, parts.store.Get(table, key));
-  if (!document) return MakeError(Code::kNotFound, StrCat(table, ".not_found"), StrCat("there is no ", table, " '", what.substr(0, 255), "'"), "name");
-  TRY(Json json, ParseJson(document->body, "a document of the store"));
-  return TimesAsText(std::move(json), {"created"});
-}
 
 auto Later(http::Responder responder, int status = 200) {
   return [responder, status](Result<Json> result) { Answer(responder, result.ok() ? Result<Json>(TimesAsText(*result, {"created"})) : result, status); };
@@ -57,8 +31,10 @@ void Portal(const Parts& parts, Call, http::Responder responder) {
                   std::move(page)});
 }
 
-void Version(const Parts& parts, Call, http::Responder responder) {
-  Answer(responder, Json::MakeObject({{"version", parts.version}, {"protocol", model::kProtocol}}));
+void Version(const Parts& parts, Call call, http::Responder responder) {
+  Answer(responder,
+         Json::MakeObject(
+             {{"version", parts.version}, {"protocol", model::kProtocol}, {"user", call.identity.user}, {"role", model::RoleName(call.identity.role)}}));
 }
 
 void ShutDown(const Parts& parts, Call, http::Responder responder) {
@@ -84,45 +60,6 @@ void Prometheus(const Parts& parts, Call, http::Responder responder) {
       if (auto* status = std::get_if<std::string>(&value)) out += StrCat("ferry_runs{status=\"", *status, "\"} ", count, "\n");
   }
   responder.Send({200, {{"content-type", "text/plain; version=0.0.4"}}, std::move(out)});
-}
-
-void ListWorkspaces(const Parts& parts, Call call, http::Responder responder) {
-  Answer(responder, ListTable(parts, call, "workspace", "workspaces", {}, [](const Json& json) { return TimesAsText(json, {"created"}); }));
-}
-
-void AddWorkspace(const Parts& parts, Call call, http::Responder responder) {
-  auto body = BodyObject(call);
-  if (!body.ok()) return Answer(responder, body.error());
-  engine::CreateWorkspace input;
-  input.workspace.name = body->GetString("name");
-  input.workspace.description = body->GetString("description");
-  input.workspace.tags = body->GetStringMap("tags");
-  input.exist_ok = body->GetBool("exist_ok");
-  parts.engine.Do(std::move(input), Later(responder, 201));
-}
-
-void ShowWorkspace(const Parts& parts, Call call, http::Responder responder) {
-  Answer(responder, ShowOne(parts, "workspace", call.params["name"], call.params["name"]));
-}
-
-void ListExperiments(const Parts& parts, Call call, http::Responder responder) {
-  std::vector<store::Condition> where;
-  if (std::string workspace = call.head.Query("workspace"); !workspace.empty()) where.push_back({{"", "workspace"}, store::Op::kEq, {workspace}});
-  Answer(responder, ListTable(parts, call, "experiment", "experiments", std::move(where), [](const Json& json) { return TimesAsText(json, {"created"}); }));
-}
-
-void AddExperiment(const Parts& parts, Call call, http::Responder responder) {
-  auto body = BodyObject(call);
-  if (!body.ok()) return Answer(responder, body.error());
-  engine::CreateExperiment input;
-  input.experiment.name = body->GetString("name");
-  input.experiment.workspace = body->GetString("workspace", "default");
-  input.experiment.tags = body->GetStringMap("tags");
-  parts.engine.Do(std::move(input), Later(responder, 201));
-}
-
-void ShowExperiment(const Parts& parts, Call call, http::Responder responder) {
-  Answer(responder, ShowOne(parts, "experiment", engine::ExperimentKey(call.head.Query("workspace", "default"), call.params["name"]), call.params["name"]));
 }
 
 void ListNodes(const Parts& parts, Call, http::Responder responder) {

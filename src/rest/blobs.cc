@@ -94,6 +94,8 @@ Result<std::string> ReadWhole(blob::Reader& reader, uint64_t offset, uint64_t si
   return bytes;
 }
 
+}  // namespace
+
 void SendBlob(const Parts& parts, const Call& call, const http::Responder& responder, const Digest& digest, const std::string& name) {
   auto reader = parts.blobs.Open(digest);
   if (!reader.ok()) return Answer(responder, reader.error());
@@ -128,6 +130,21 @@ void SendBlob(const Parts& parts, const Call& call, const http::Responder& respo
   };
   std::make_shared<Pump>(responder.Begin(status, std::move(headers)), std::move(next))->Start();
 }
+
+Result<std::string> KeepBytes(const Parts& parts, std::string_view bytes) {
+  Digest digest = HashBytes(bytes);
+  TRY(auto has, parts.blobs.Has(std::span(&digest, 1)));
+  if (!has[0]) {
+    std::string pack(blob::kPackMagic);
+    blob::AppendRecord(pack, digest, bytes);
+    TRY(auto sink, parts.blobs.AddPack());
+    TRY_VOID(sink->Write(pack));
+    TRY([[maybe_unused]] size_t added, sink->Finish());
+  }
+  return digest.Hex();
+}
+
+namespace {
 
 class PackUpload : public http::BodySink {
  public:
@@ -264,6 +281,12 @@ void FinishBlob(const Parts& parts, Call call, http::Responder responder) {
   Answer(responder, finish());
 }
 
+Json ArtifactView(Json artifact) {
+  artifact.Erase("run");
+  artifact.Set("time", FormatTime(Time{artifact.GetInt("time")}));
+  return artifact;
+}
+
 void ListArtifacts(const Parts& parts, Call call, http::Responder responder) {
   auto list = [&]() -> Result<Json> {
     TRY(model::Run run, LoadRun(parts, call.params["id"]));
@@ -275,9 +298,7 @@ void ListArtifacts(const Parts& parts, Call call, http::Responder responder) {
     Json artifacts = Json::MakeArray();
     for (const store::Document& document : page.documents) {
       TRY(Json json, ParseJson(document.body, "an artifact in the store"));
-      json.Erase("run");
-      json.Set("time", FormatTime(Time{json.GetInt("time")}));
-      artifacts.Push(std::move(json));
+      artifacts.Push(ArtifactView(std::move(json)));
     }
     return Json::MakeObject({{"artifacts", std::move(artifacts)}, {"next", page.next.empty() ? Json() : Json(page.next)}});
   };

@@ -506,5 +506,63 @@ TEST_F(ContentTest, LargeBlobsComeInParts) {
   EXPECT_EQ(Get(other + "/parts").GetInt("size"), 0);
 }
 
+TEST_F(ContentTest, ClientsGiveRunsFiles) {
+  Post("/api/v1/runs", R"({"id":"i","experiment":"e","interactive":true})");
+  std::string one = AddBlob("one").Hex(), two = AddLargeBlob("two and more").Hex();
+  auto put = [&](const std::string& path, const std::string& digest, const std::string& more = "") {
+    return Ask(owner_, "PUT", "/api/v1/runs/i/artifacts/" + path, StrCat(R"({"digest":")", digest, "\"", more, "}"));
+  };
+  auto made = put("outputs/a.txt", one, R"(,"size":3)");
+  EXPECT_EQ(made.status, 201);
+  EXPECT_EQ(Good(made).GetInt("size"), 3);
+  EXPECT_EQ(Good(made).Find("run"), nullptr);
+  EXPECT_EQ(put("outputs/a.txt", one).status, 200);
+  EXPECT_EQ(ErrorOf(put("outputs/a.txt", two)), "409 artifact.exists");
+  EXPECT_EQ(Ask(owner_, "GET", "/api/v1/runs/i/artifacts/outputs/a.txt").body, "one");
+  EXPECT_EQ(put("outputs/a.txt", two, R"(,"overwrite":true)").status, 201);
+  EXPECT_EQ(Ask(owner_, "GET", "/api/v1/runs/i/artifacts/outputs/a.txt").body, "two and more");
+  EXPECT_EQ(ErrorOf(put("outputs/a.txt/below", one)), "409 artifact.exists") << "a.txt is a file";
+  EXPECT_EQ(ErrorOf(put("outputs", one, R"(,"overwrite":true)")), "409 artifact.exists") << "outputs is a folder";
+  EXPECT_EQ(put("output", one).status, 201) << "only whole names count";
+  EXPECT_EQ(ErrorOf(put("b", one, R"(,"size":4)")), "400 artifact.size");
+  EXPECT_EQ(ErrorOf(put("b", "abc")), "400 artifact.digest");
+  EXPECT_EQ(ErrorOf(put("b", std::string(64, 'a'))), "409 artifact.no_blob");
+  EXPECT_EQ(ErrorOf(put("..%2fb", one)), "400 artifact.path");
+  EXPECT_EQ(ErrorOf(put("b%ff", one)), "400 artifact.path");
+  EXPECT_EQ(ErrorOf(put("b", one, R"(,"more":1)")), "400 field.unknown");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "PUT", "/api/v1/runs/none/artifacts/b", StrCat(R"({"digest":")", one, "\"}"))), "404 run.not_found");
+  EXPECT_EQ(ErrorOf(Ask(reader_, "PUT", "/api/v1/runs/i/artifacts/b", "{}")), "403 auth.forbidden");
+  Post("/api/v1/runs/i/complete", "");
+  EXPECT_EQ(put("late.txt", one).status, 201) << "also when the run has ended";
+  EXPECT_EQ(Get("/api/v1/runs/i/artifacts").Find("artifacts")->as_array().size(), 3u);
+}
+
+TEST_F(ContentTest, ADefinitionIsWhole) {
+  std::string snapshot = AddBlob("a manifest").Hex();
+  Post("/api/v1/runs",
+       StrCat(R"({"id":"r","experiment":"e","script":"train.py","arguments":["--lr",0.1],"snapshot":")", snapshot,
+              R"(","source":"here","environment":{"A":"b"},"gpus":0,"max_duration_seconds":60,"watch":["logs","more"],"collect_outputs":false,)",
+              R"("environment_definition":{"name":"mine","docker":{"enabled":true,"baseImage":"i","baseImageRegistry":{"address":"a","username":"u",)",
+              R"("password":"pa55word"}}}})"));
+  Json definition = Get("/api/v1/runs/r/definition");
+  EXPECT_EQ(definition.GetString("script"), "train.py");
+  EXPECT_EQ(definition.Find("arguments")->Dump(), R"(["--lr","0.1"])");
+  EXPECT_EQ(definition.GetString("snapshot"), snapshot);
+  EXPECT_EQ(definition.Find("environment_variables")->GetString("A"), "b");
+  EXPECT_EQ(definition.GetInt("max_duration_seconds"), 60);
+  EXPECT_EQ(definition.Find("watch")->Dump(), R"(["logs","more"])");
+  EXPECT_FALSE(definition.GetBool("collect_outputs", true));
+  EXPECT_TRUE(definition.GetBool("keep_snapshot"));
+  EXPECT_TRUE(definition.Find("interpreter")->is_null());
+  const Json* environment = definition.Find("environment");
+  EXPECT_EQ(environment->GetString("name"), "mine");
+  EXPECT_EQ(environment->GetString("version"), "1");
+  EXPECT_EQ(environment->Find("definition")->Find("docker")->Find("baseImageRegistry")->GetString("username"), "u");
+  EXPECT_EQ(definition.Dump().find("password"), std::string::npos);
+  Submit("plain");
+  EXPECT_TRUE(Get("/api/v1/runs/plain/definition").Find("environment")->is_null());
+  EXPECT_EQ(ErrorOf(Ask(owner_, "GET", "/api/v1/runs/none/definition")), "404 run.not_found");
+}
+
 }  // namespace
 }  // namespace ferry::rest

@@ -1,6 +1,5 @@
 // The registry of environments, and what agents have built.
 #include "base/text.h"
-#include "blob/pack.h"
 #include "engine/tables.h"
 #include "model/curated.h"
 #include "rest/handlers.h"
@@ -8,17 +7,8 @@
 namespace ferry::rest {
 namespace {
 
-constexpr const char* kDefaultWorkspace = "default";
 constexpr size_t kLongestLock = 16u << 20;
 
-std::string WorkspaceOf(const Call& call) { return call.head.Query("workspace", kDefaultWorkspace); }
-
-Result<std::optional<Json>> Stored(const Parts& parts, const char* table, const std::string& key) {
-  TRY(auto document, parts.store.Get(table, key));
-  if (!document) return std::optional<Json>();
-  TRY(Json json, ParseJson(document->body, "a document of the store"));
-  return std::optional<Json>(std::move(json));
-}
 
 Error NotFound(const model::EnvironmentReference& reference, std::string_view field, std::string_view more) {
   return MakeError(Code::kNotFound, "environment.not_found",
@@ -159,16 +149,7 @@ Result<std::string> KeepLock(const Parts& parts, const Json& lock) {
   TRY(model::Lock parsed, model::LockFromJson(lock));
   std::string bytes = model::ToJson(parsed).Dump();
   if (bytes.size() > kLongestLock) return MakeError(Code::kTooLarge, "lock.too_large", "a lock has at most 16 MB", "lock");
-  Digest digest = HashBytes(bytes);
-  TRY(auto has, parts.blobs.Has(std::span(&digest, 1)));
-  if (!has[0]) {
-    std::string pack(blob::kPackMagic);
-    blob::AppendRecord(pack, digest, bytes);
-    TRY(auto sink, parts.blobs.AddPack());
-    TRY_VOID(sink->Write(pack));
-    TRY([[maybe_unused]] size_t added, sink->Finish());
-  }
-  return digest.Hex();
+  return KeepBytes(parts, bytes);
 }
 
 Result<Json> ReadLock(const Parts& parts, const std::string& hex) {
@@ -186,13 +167,14 @@ void ListEnvironments(const Parts& parts, Call call, http::Responder responder) 
     std::string curated = call.head.Query("curated", "any"), cursor = call.head.Query("cursor");
     if (curated != "any" && curated != "true" && curated != "false")
       return MakeError(Code::kInvalid, "parameter.invalid", StrCat("curated is '", curated.substr(0, 40), "'; expected true, false or any"), "curated");
+    TRY(std::string workspace, WorkspaceOf(call, call.head.Query("workspace")));
     Json environments = Json::MakeArray();
     if (curated != "false" && cursor.empty())
       for (const model::Curated& one : model::AllCurated()) environments.Push(WithoutDefinition(CuratedView(one)));
     std::string next;
     if (curated != "true") {
       TRY(store::Page page, parts.store.Find({"environment_name",
-                                              {{{"", "workspace"}, store::Op::kEq, {WorkspaceOf(call)}}, {{"", "latest"}, store::Op::kGt, {int64_t{0}}}},
+                                              {{{"", "workspace"}, store::Op::kEq, {workspace}}, {{"", "latest"}, store::Op::kGt, {int64_t{0}}}},
                                               {{"", "key"}, false},
                                               cursor,
                                               static_cast<size_t>(limit)}));
@@ -218,7 +200,8 @@ void ListEnvironments(const Parts& parts, Call call, http::Responder responder) 
 void ShowEnvironment(const Parts& parts, Call call, http::Responder responder) {
   auto show = [&]() -> Result<Json> {
     TRY(auto reference, ReferenceOf(call));
-    TRY(FoundEnvironment found, FindEnvironment(parts, WorkspaceOf(call), reference, "name"));
+    TRY(std::string workspace, WorkspaceOf(call, call.head.Query("workspace")));
+    TRY(FoundEnvironment found, FindEnvironment(parts, workspace, reference, "name"));
     if (model::IsReservedEnvironmentName(reference.name)) return CuratedView({found.record, found.alias, found.note});
     return model::EnvironmentView(found.record).Set("curated", false);
   };
@@ -229,14 +212,15 @@ void ListVersions(const Parts& parts, Call call, http::Responder responder) {
   auto list = [&]() -> Result<Json> {
     TRY(auto reference, ReferenceOf(call));
     TRY(int64_t limit, IntParameter(call, "limit", 1000, 1, 10000));
-    TRY(FoundEnvironment latest, FindEnvironment(parts, WorkspaceOf(call), {reference.name, 0}, "name"));
+    TRY(std::string workspace, WorkspaceOf(call, call.head.Query("workspace")));
+    TRY(FoundEnvironment latest, FindEnvironment(parts, workspace, {reference.name, 0}, "name"));
     Json versions = Json::MakeArray();
     std::string next;
     if (model::IsReservedEnvironmentName(reference.name)) {
       for (int64_t version = latest.record.version; version >= 1; --version)
         if (auto one = model::FindCurated(latest.record.name, version)) versions.Push(WithoutDefinition(CuratedView(*one)));
     } else {
-      std::string prefix = StrCat(engine::EnvironmentNameKey(WorkspaceOf(call), reference.name), "/");
+      std::string prefix = StrCat(engine::EnvironmentNameKey(workspace, reference.name), "/");
       TRY(store::Page page,
           parts.store.Find(
               {"environment", {{{"", "key"}, store::Op::kPrefix, {prefix}}}, {{"", "key"}, true}, call.head.Query("cursor"), static_cast<size_t>(limit)}));
@@ -263,9 +247,8 @@ void RegisterEnvironment(const Parts& parts, Call call, http::Responder responde
     if (!definition) return MakeError(Code::kInvalid, "field.missing", "definition must be given", "definition");
     SealPassword(parts, *definition);
     model::EnvironmentRecord record;
-    record.workspace = WorkspaceOf(call);
+    TRY(record.workspace, WorkspaceOf(call, call.head.Query("workspace")));
     record.name = call.params["name"];
-    TRY_VOID(model::CheckName("workspace", record.workspace, 32));
     TRY_VOID(model::CheckEnvironmentName(record.name, "name"));
     TRY(record.definition, DefinitionFromRequest(parts, *definition, "definition"));
     record.description = body.GetString("description");
@@ -296,17 +279,20 @@ void RegisterEnvironment(const Parts& parts, Call call, http::Responder responde
 }
 
 void DeleteEnvironment(const Parts& parts, Call call, http::Responder responder) {
-  auto reference = ReferenceOf(call);
-  if (!reference.ok()) return Answer(responder, reference.error());
-  if (auto name = model::CheckEnvironmentName(reference->name, "name"); !name.ok()) return Answer(responder, name.error());
-  int64_t version = reference->version;
-  // "latest" is one version; without a version all of them go.
-  if (!version && !call.head.Query("version").empty()) {
-    auto latest = FindEnvironment(parts, WorkspaceOf(call), *reference, "name");
-    if (!latest.ok()) return Answer(responder, latest.error());
-    version = latest->record.version;
-  }
-  parts.engine.Do(engine::DeleteEnvironment{WorkspaceOf(call), reference->name, version}, [responder](Result<Json> result) { Answer(responder, result); });
+  auto build = [&]() -> Result<engine::DeleteEnvironment> {
+    TRY(auto reference, ReferenceOf(call));
+    TRY_VOID(model::CheckEnvironmentName(reference.name, "name"));
+    TRY(std::string workspace, WorkspaceOf(call, call.head.Query("workspace")));
+    // "latest" is one version; without a version all of them go.
+    if (!reference.version && !call.head.Query("version").empty()) {
+      TRY(FoundEnvironment latest, FindEnvironment(parts, workspace, reference, "name"));
+      reference.version = latest.record.version;
+    }
+    return engine::DeleteEnvironment{std::move(workspace), reference.name, reference.version};
+  };
+  auto input = build();
+  if (!input.ok()) return Answer(responder, input.error());
+  parts.engine.Do(std::move(*input), [responder](Result<Json> result) { Answer(responder, result); });
 }
 
 void ListBuilds(const Parts& parts, Call call, http::Responder responder) {

@@ -14,12 +14,6 @@ FERRY_HANDLER(Portal);
 FERRY_HANDLER(Prometheus);
 FERRY_HANDLER(Version);
 FERRY_HANDLER(ShutDown);
-FERRY_HANDLER(ListWorkspaces);
-FERRY_HANDLER(AddWorkspace);
-FERRY_HANDLER(ShowWorkspace);
-FERRY_HANDLER(ListExperiments);
-FERRY_HANDLER(AddExperiment);
-FERRY_HANDLER(ShowExperiment);
 FERRY_HANDLER(ListNodes);
 FERRY_HANDLER(ListUsers);
 FERRY_HANDLER(AddUser);
@@ -27,16 +21,32 @@ FERRY_HANDLER(RemoveUser);
 FERRY_HANDLER(ListTokens);
 FERRY_HANDLER(AddToken);
 FERRY_HANDLER(RevokeToken);
+// workspaces.cc
+FERRY_HANDLER(ListWorkspaces);
+FERRY_HANDLER(AddWorkspace);
+FERRY_HANDLER(ShowWorkspace);
+FERRY_HANDLER(UpdateWorkspace);
+FERRY_HANDLER(DeleteWorkspace);
+FERRY_HANDLER(ListExperiments);
+FERRY_HANDLER(AddExperiment);
+FERRY_HANDLER(ShowExperiment);
+FERRY_HANDLER(UpdateExperiment);
+FERRY_HANDLER(DeleteExperiment);
 // runs.cc
 FERRY_HANDLER(SubmitRun);
 FERRY_HANDLER(ListRuns);
 FERRY_HANDLER(ShowRun);
-FERRY_HANDLER(UpdateRun);
-FERRY_HANDLER(CancelRun);
-FERRY_HANDLER(EvictRun);
+FERRY_HANDLER(ShowDefinition);
 FERRY_HANDLER(ExplainRun);
 FERRY_HANDLER(RerunRun);
 FERRY_HANDLER(ShowLock);
+// run_changes.cc
+FERRY_HANDLER(UpdateRun);
+FERRY_HANDLER(AddArtifact);
+FERRY_HANDLER(CancelRun);
+FERRY_HANDLER(EvictRun);
+FERRY_HANDLER(CompleteRun);
+FERRY_HANDLER(FailRun);
 // logs.cc
 FERRY_HANDLER(FollowRuns);
 FERRY_HANDLER(FollowRun);
@@ -67,6 +77,22 @@ FERRY_HANDLER(ShowBuild);
 FERRY_HANDLER(PruneBuilds);
 FERRY_HANDLER(AgentShowBuild);
 FERRY_HANDLER(AgentNoteBuild);
+// models.cc
+FERRY_HANDLER(ListModels);
+FERRY_HANDLER(RegisterModel);
+FERRY_HANDLER(ShowModel);
+FERRY_HANDLER(UpdateModel);
+FERRY_HANDLER(DeleteModel);
+FERRY_HANDLER(ListModelFiles);
+FERRY_HANDLER(ReadModelFile);
+// datasets.cc
+FERRY_HANDLER(ListDatasets);
+FERRY_HANDLER(SaveDataset);
+FERRY_HANDLER(ShowDataset);
+FERRY_HANDLER(ShowDatasetById);
+FERRY_HANDLER(ListDatasetVersions);
+FERRY_HANDLER(UpdateDataset);
+FERRY_HANDLER(UnregisterDataset);
 // agents.cc
 FERRY_HANDLER(AgentCommands);
 FERRY_HANDLER(AgentHello);
@@ -77,6 +103,34 @@ FERRY_HANDLER(AgentReport);
 // Members of a request. kInvalid or kTooLarge names the field.
 Result<std::map<std::string, std::string>> StringMap(const Json& body, std::string_view key, size_t max_items, size_t max_value);
 Result<std::vector<std::string>> Texts(const Json& body, std::string_view key);
+// Nothing but these members. kInvalid "field.unknown".
+Result<void> CheckKnown(const Json& body, std::string_view what, const std::vector<std::string>& known);
+// A text; nothing when it is absent, "" when it is null.
+Result<std::optional<std::string>> MaybeText(const Json& body, std::string_view key, size_t longest);
+Result<std::string> TextOf(const Json& body, std::string_view key, size_t longest);
+// true or false; false when it is absent.
+Result<bool> FlagOf(const Json& body, std::string_view key);
+
+// The document, or nothing.
+Result<std::optional<Json>> Stored(const Parts& parts, const char* table, const std::string& key);
+// Conditions of `parameter`, which may be repeated: NAME (there is one of that kind) or NAME=VALUE.
+std::vector<store::Condition> AttributeConditions(const Call& call, std::string_view parameter, const char* kind);
+// A page of what the query finds, as `limit` and `cursor` ask for it and no larger than is good for an answer: {NAME: [...], "next"}.
+Result<Json> ListAssets(const Parts& parts, const Call& call, const char* name, store::Query query, Json (*view)(const Json& stored));
+
+// Keeps a small content and returns its digest, hex. REQUIRES: at most blob::kMaxPacked bytes.
+Result<std::string> KeepBytes(const Parts& parts, std::string_view bytes);
+// Answers with a blob, or the range of it that was asked for; `name` is for whoever saves it.
+void SendBlob(const Parts& parts, const Call& call, const http::Responder& responder, const Digest& digest, const std::string& name);
+
+// kNotFound "dataset.not_found" unless the workspace has a dataset of that id. kInvalid for what is no id.
+Result<void> CheckDatasetThere(const Parts& parts, const std::string& workspace, const std::string& id, const std::string& field);
+
+// The blob of a snapshot is here. kInvalid "run.snapshot" or kNotFound "snapshot.not_found".
+Result<void> CheckSnapshot(const Parts& parts, const std::string& id);
+
+// An artifact as it is kept, for clients.
+Json ArtifactView(Json artifact);
 
 // A registered or curated environment, and for a name that stands for another the name asked for and what it really contains.
 struct FoundEnvironment {

@@ -54,11 +54,26 @@ Result<std::vector<std::string>> Texts(const Json& body, std::string_view key) {
   return out;
 }
 
+Result<void> CheckSnapshot(const Parts& parts, const std::string& id) {
+  auto digest = Digest::FromHex(id);
+  if (!digest) return MakeError(Code::kInvalid, "run.snapshot", "snapshot must be 64 hex digits", "snapshot");
+  TRY(std::vector<bool> has, parts.blobs.Has(std::span(&*digest, 1)));
+  if (!has[0]) return MakeError(Code::kNotFound, "snapshot.not_found", StrCat("snapshot ", id, " was not uploaded"), "snapshot");
+  return {};
+}
+
 namespace {
 
-constexpr const char* kDefaultWorkspace = "default";
-
 bool RelativeInside(std::string_view path) { return logs::IsSafePath(path); }
+
+// A parent is a run of the same workspace.
+Result<void> CheckParent(const Parts& parts, const model::Run& run) {
+  TRY_VOID(model::CheckName("parent", run.parent));
+  auto parent = LoadRun(parts, run.parent);
+  if (!parent.ok() && parent.error().code != Code::kNotFound) return parent.error();
+  if (parent.ok() && parent->workspace == run.workspace) return {};
+  return MakeError(Code::kNotFound, "run.parent", StrCat("there is no run '", run.parent, "' in workspace '", run.workspace, "' to be the parent"), "parent");
+}
 
 // What the run needs, by definition or by name. A definition is registered with the run: under its own name, else under the experiment's.
 Result<void> SetNeeds(const Parts& parts, const Json& body, engine::Submit& submit) {
@@ -130,6 +145,8 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
                                                  "name",
                                                  "description",
                                                  "parent",
+                                                 "type",
+                                                 "interactive",
                                                  "target",
                                                  "script",
                                                  "arguments",
@@ -158,7 +175,7 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
                        StrCat("'", key.substr(0, 80), "' is not a field of a run", close ? StrCat("; did you mean '", *close, "'?") : std::string()),
                        key.substr(0, 80));
     }
-  for (const char* text : {"id", "workspace", "experiment", "name", "description", "parent", "target", "script", "snapshot", "interpreter", "source",
+  for (const char* text : {"id", "workspace", "experiment", "name", "description", "parent", "type", "target", "script", "snapshot", "interpreter", "source",
                            "environment_name", "run_configuration"})
     if (const Json* v = body.Find(text); v && !v->is_string() && !v->is_null())
       return MakeError(Code::kInvalid, "field.type", StrCat(text, " must be a text, not ", v->TypeName()), text);
@@ -166,16 +183,15 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
     if (const Json* v = body.Find(number); v && !v->is_int() && !v->is_null())
       return MakeError(Code::kInvalid, "field.type", StrCat(number, " must be a whole number, not ", v->TypeName()), number);
 
-  for (const char* flag : {"collect_outputs", "keep_snapshot", "auto_prepare"})
+  for (const char* flag : {"interactive", "collect_outputs", "keep_snapshot", "auto_prepare"})
     if (const Json* v = body.Find(flag); v && !v->is_bool() && !v->is_null())
       return MakeError(Code::kInvalid, "field.type", StrCat(flag, " must be true or false, not ", v->TypeName()), flag);
   if (Json* definition = body.Find("environment_definition")) SealPassword(parts, *definition);
 
   engine::Submit submit;
   model::Run& run = submit.run;
-  run.workspace = body.GetString("workspace", kDefaultWorkspace);
+  TRY(run.workspace, WorkspaceOf(call, body.GetString("workspace")));
   run.experiment = body.GetString("experiment");
-  TRY_VOID(model::CheckName("workspace", run.workspace, 32));
   TRY_VOID(model::CheckName("experiment", run.experiment));
   run.id = body.GetString("id");
   if (run.id.empty()) run.id = StrCat(run.experiment.substr(0, 200), "_", Now().micros / 1'000'000, "_", RandomHex(4));
@@ -185,7 +201,9 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
   if (run.name.size() > 255 || run.description.size() > 65536)
     return MakeError(Code::kTooLarge, "field.too_long", "name has at most 255 bytes and description 64 KB", run.name.size() > 255 ? "name" : "description");
   run.parent = body.GetString("parent");
-  if (!run.parent.empty()) TRY_VOID(model::CheckName("parent", run.parent));
+  if (!run.parent.empty()) TRY_VOID(CheckParent(parts, run));
+  run.type = body.GetString("type", run.type);
+  TRY_VOID(model::CheckName("type", run.type, 64));
   run.target = body.GetString("target", "local");
   TRY_VOID(model::CheckName("target", run.target));
   if (run.target != "local")
@@ -195,18 +213,21 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
   run.spec.script = body.GetString("script");
   TRY(run.spec.arguments, Texts(body, "arguments"));
   TRY(run.spec.command, Texts(body, "command"));
-  if (run.spec.script.empty() == run.spec.command.empty())
+  run.spec.interactive = body.GetBool("interactive");
+  if (run.spec.interactive) {
+    if (!run.spec.script.empty() || !run.spec.command.empty() || !run.spec.arguments.empty())
+      return MakeError(Code::kInvalid, "run.interactive", "an interactive run is driven by its client: it has no script, no command and no arguments",
+                       "interactive");
+  } else if (run.spec.script.empty() == run.spec.command.empty()) {
     return MakeError(Code::kInvalid, "run.script_or_command", "exactly one of 'script' and 'command' must be given", "script");
+  }
   if (!run.spec.script.empty() && !RelativeInside(run.spec.script))
     return MakeError(Code::kInvalid, "run.script_path",
                      StrCat("script '", run.spec.script.substr(0, 200), "' must be a path inside the source directory, without '..'"), "script");
   if (!run.spec.command.empty() && run.spec.command[0].empty()) return MakeError(Code::kInvalid, "run.command", "the command's program is empty", "command[0]");
   run.spec.snapshot = body.GetString("snapshot");
   if (!run.spec.snapshot.empty()) {
-    auto digest = Digest::FromHex(run.spec.snapshot);
-    if (!digest) return MakeError(Code::kInvalid, "run.snapshot", "snapshot must be 64 hex digits", "snapshot");
-    TRY(std::vector<bool> has, parts.blobs.Has(std::span(&*digest, 1)));
-    if (!has[0]) return MakeError(Code::kNotFound, "snapshot.not_found", StrCat("snapshot ", run.spec.snapshot, " was not uploaded"), "snapshot");
+    TRY_VOID(CheckSnapshot(parts, run.spec.snapshot));
   } else if (!run.spec.script.empty()) {
     return MakeError(Code::kInvalid, "run.no_snapshot", "a script needs a snapshot of its source directory", "snapshot");
   }
@@ -254,6 +275,8 @@ Result<engine::Submit> SubmitAgain(const Parts& parts, const Call& call) {
     if (key != "id" || !value.is_string())
       return MakeError(Code::kInvalid, "field.unknown", StrCat("'", key.substr(0, 80), "' is not a field of a rerun; expected id (a text)"), key.substr(0, 80));
   TRY(model::Run before, LoadRun(parts, call.params.at("id")));
+  if (before.spec.interactive)
+    return MakeError(Code::kConflict, "run.interactive", StrCat("run '", before.id, "' was interactive: it has no script to run again"), "run");
   if (!before.spec.keep_snapshot && !before.spec.snapshot.empty())
     return MakeError(
         Code::kConflict, "run.snapshot_not_kept",
@@ -318,7 +341,11 @@ void ListRuns(const Parts& parts, Call call, http::Responder responder) {
   auto list = [&]() -> Result<Json> {
     store::Query query;
     query.table = "run";
-    for (const char* column : {"experiment", "status", "target", "parent", "user", "workspace", "type"}) {
+    if (std::string given = call.head.Query("workspace"); !given.empty() || !call.identity.workspace.empty()) {
+      TRY(std::string workspace, WorkspaceOf(call, given));
+      query.where.push_back({{"", "workspace"}, store::Op::kEq, {workspace}});
+    }
+    for (const char* column : {"experiment", "status", "target", "parent", "user", "type"}) {
       std::string value = call.head.Query(column);
       if (value.empty()) continue;
       if (std::string_view(column) == "status" && !model::StatusFromName(value))
@@ -383,6 +410,12 @@ void ShowRun(const Parts& parts, Call call, http::Responder responder) {
   Answer(responder, view);
 }
 
+void ShowDefinition(const Parts& parts, Call call, http::Responder responder) {
+  auto run = LoadRun(parts, call.params["id"]);
+  if (!run.ok()) return Answer(responder, run.error());
+  Answer(responder, model::DefinitionView(*run));
+}
+
 void ExplainRun(const Parts& parts, Call call, http::Responder responder) {
   auto run = LoadRun(parts, call.params["id"]);
   if (!run.ok()) return Answer(responder, run.error());
@@ -392,43 +425,6 @@ void ExplainRun(const Parts& parts, Call call, http::Responder responder) {
   else
     parts.engine.Look([&](const engine::Core& core) { text = core.Explain(run->id, Now()); });
   Answer(responder, Json::MakeObject({{"id", run->id}, {"status", model::StatusName(model::StatusOf(*run))}, {"explanation", text}}));
-}
-
-void UpdateRun(const Parts& parts, Call call, http::Responder responder) {
-  auto build = [&]() -> Result<engine::Update> {
-    TRY(Json body, BodyObject(call));
-    engine::Update update;
-    update.run = call.params["id"];
-    TRY(update.set_tags, StringMap(body, "tags", 500, 64u << 10));
-    TRY(update.add_properties, StringMap(body, "properties", 1000, 64u << 10));
-    TRY(update.remove_tags, Texts(body, "remove_tags"));
-    for (const auto& [key, value] : body.as_object()) {
-      if (key == "tags" || key == "properties" || key == "remove_tags") continue;
-      if (key == "name" && value.is_string() && value.as_string().size() <= 255)
-        update.name = value.as_string();
-      else if (key == "description" && value.is_string() && value.as_string().size() <= 65536)
-        update.description = value.as_string();
-      else if (key == "archived" && value.is_bool())
-        update.archived = value.as_bool();
-      else
-        return MakeError(
-            Code::kInvalid, "field.unknown",
-            StrCat("'", key.substr(0, 80), "' cannot be changed so; expected name, description (texts), archived (a boolean), tags, remove_tags or properties"),
-            key.substr(0, 80));
-    }
-    return update;
-  };
-  auto update = build();
-  if (!update.ok()) return Answer(responder, update.error());
-  parts.engine.Do(std::move(*update), [responder](Result<Json> result) { Answer(responder, result); });
-}
-
-void CancelRun(const Parts& parts, Call call, http::Responder responder) {
-  parts.engine.Do(engine::Cancel{call.params["id"]}, [responder](Result<Json> result) { Answer(responder, result); });
-}
-
-void EvictRun(const Parts& parts, Call call, http::Responder responder) {
-  parts.engine.Do(engine::Evict{call.params["id"]}, [responder](Result<Json> result) { Answer(responder, result); });
 }
 
 }  // namespace ferry::rest

@@ -1,5 +1,7 @@
 #include "rest/service.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/tables.h"
@@ -10,73 +12,96 @@ namespace ferry::rest {
 const std::vector<Route>& Routes() {
   constexpr uint64_t kSmall = 1u << 20, kReport = 64u << 20;
   static const std::vector<Route> routes = {
-      {"GET", "/healthz", Need::kOpen, false, 0, Health},
-      {"GET", "/", Need::kOpen, false, 0, Portal},
-      {"GET", "/metrics", Need::kReader, false, 0, Prometheus},
-      {"GET", "/api/v1/version", Need::kReader, true, 0, Version},
-      {"POST", "/api/v1/shutdown", Need::kOwner, false, kSmall, ShutDown},
+      {"GET", "/healthz", Need::kOpen, RunToken::kNever, 0, Health},
+      {"GET", "/", Need::kOpen, RunToken::kNever, 0, Portal},
+      {"GET", "/metrics", Need::kReader, RunToken::kNever, 0, Prometheus},
+      {"GET", "/api/v1/version", Need::kReader, RunToken::kWorkspace, 0, Version},
+      {"POST", "/api/v1/shutdown", Need::kOwner, RunToken::kNever, kSmall, ShutDown},
 
-      {"POST", "/api/v1/runs", Need::kContributor, false, 8 * kSmall, SubmitRun},
-      {"GET", "/api/v1/runs", Need::kReader, false, 0, ListRuns},
-      {"GET", "/api/v1/events", Need::kReader, false, 0, FollowRuns},
-      {"GET", "/api/v1/runs/{id}", Need::kReader, true, 0, ShowRun},
-      {"PATCH", "/api/v1/runs/{id}", Need::kContributor, true, kSmall, UpdateRun},
-      {"POST", "/api/v1/runs/{id}/cancel", Need::kContributor, false, kSmall, CancelRun},
-      {"POST", "/api/v1/runs/{id}/evict", Need::kContributor, false, kSmall, EvictRun},
-      {"GET", "/api/v1/runs/{id}/explain", Need::kReader, true, 0, ExplainRun},
-      {"POST", "/api/v1/runs/{id}/rerun", Need::kContributor, false, kSmall, RerunRun},
-      {"GET", "/api/v1/runs/{id}/lock", Need::kReader, true, 0, ShowLock},
-      {"GET", "/api/v1/runs/{id}/events", Need::kReader, true, 0, FollowRun},
-      {"GET", "/api/v1/runs/{id}/logs", Need::kReader, true, 0, ListLogs},
-      {"GET", "/api/v1/runs/{id}/logs/{path...}", Need::kReader, true, 0, ReadLog},
-      {"GET", "/api/v1/runs/{id}/metrics", Need::kReader, true, 0, ListMetrics},
-      {"GET", "/api/v1/runs/{id}/metrics/{path...}", Need::kReader, true, 0, ReadMetric},
-      {"POST", "/api/v1/runs/{id}/metrics", Need::kContributor, true, kReport, AddMetrics},
-      {"GET", "/api/v1/runs/{id}/artifacts", Need::kReader, true, 0, ListArtifacts},
-      {"GET", "/api/v1/runs/{id}/artifacts/{path...}", Need::kReader, true, 0, ReadArtifact},
+      {"POST", "/api/v1/runs", Need::kContributor, RunToken::kWorkspace, 8 * kSmall, SubmitRun},
+      {"GET", "/api/v1/runs", Need::kReader, RunToken::kWorkspace, 0, ListRuns},
+      {"GET", "/api/v1/events", Need::kReader, RunToken::kNever, 0, FollowRuns},
+      {"GET", "/api/v1/runs/{id}", Need::kReader, RunToken::kWorkspace, 0, ShowRun},
+      {"PATCH", "/api/v1/runs/{id}", Need::kContributor, RunToken::kWorkspace, kSmall, UpdateRun},
+      {"POST", "/api/v1/runs/{id}/cancel", Need::kContributor, RunToken::kWorkspace, kSmall, CancelRun},
+      {"POST", "/api/v1/runs/{id}/complete", Need::kContributor, RunToken::kWorkspace, kSmall, CompleteRun},
+      {"POST", "/api/v1/runs/{id}/fail", Need::kContributor, RunToken::kWorkspace, kSmall, FailRun},
+      {"POST", "/api/v1/runs/{id}/evict", Need::kContributor, RunToken::kOwnRun, kSmall, EvictRun},
+      {"GET", "/api/v1/runs/{id}/explain", Need::kReader, RunToken::kWorkspace, 0, ExplainRun},
+      {"POST", "/api/v1/runs/{id}/rerun", Need::kContributor, RunToken::kNever, kSmall, RerunRun},
+      {"GET", "/api/v1/runs/{id}/lock", Need::kReader, RunToken::kWorkspace, 0, ShowLock},
+      {"GET", "/api/v1/runs/{id}/events", Need::kReader, RunToken::kWorkspace, 0, FollowRun},
+      {"GET", "/api/v1/runs/{id}/logs", Need::kReader, RunToken::kWorkspace, 0, ListLogs},
+      {"GET", "/api/v1/runs/{id}/logs/{path...}", Need::kReader, RunToken::kWorkspace, 0, ReadLog},
+      {"GET", "/api/v1/runs/{id}/metrics", Need::kReader, RunToken::kWorkspace, 0, ListMetrics},
+      {"GET", "/api/v1/runs/{id}/metrics/{path...}", Need::kReader, RunToken::kWorkspace, 0, ReadMetric},
+      {"POST", "/api/v1/runs/{id}/metrics", Need::kContributor, RunToken::kWorkspace, kReport, AddMetrics},
+      {"GET", "/api/v1/runs/{id}/artifacts", Need::kReader, RunToken::kWorkspace, 0, ListArtifacts},
+      {"GET", "/api/v1/runs/{id}/artifacts/{path...}", Need::kReader, RunToken::kWorkspace, 0, ReadArtifact},
+      {"PUT", "/api/v1/runs/{id}/artifacts/{path...}", Need::kContributor, RunToken::kWorkspace, kSmall, AddArtifact},
+      {"GET", "/api/v1/runs/{id}/definition", Need::kReader, RunToken::kWorkspace, 0, ShowDefinition},
 
-      {"POST", "/api/v1/blobs/missing", Need::kContributor, false, kReport, MissingBlobs},
-      {"POST", "/api/v1/blobs/pack", Need::kContributor, false, 0, nullptr, PackBlobs},
-      {"POST", "/api/v1/blobs/fetch", Need::kReader, false, kReport, FetchBlobs},
-      {"GET", "/api/v1/blobs/{digest}", Need::kReader, false, 0, ReadBlob},
-      {"GET", "/api/v1/blobs/{digest}/parts", Need::kContributor, false, 0, PartialBlob},
-      {"PUT", "/api/v1/blobs/{digest}/parts", Need::kContributor, false, 0, nullptr, AddBlobPart},
-      {"POST", "/api/v1/blobs/{digest}/finish", Need::kContributor, false, kSmall, FinishBlob},
+      {"POST", "/api/v1/blobs/missing", Need::kContributor, RunToken::kWorkspace, kReport, MissingBlobs},
+      {"POST", "/api/v1/blobs/pack", Need::kContributor, RunToken::kWorkspace, 0, nullptr, PackBlobs},
+      {"POST", "/api/v1/blobs/fetch", Need::kReader, RunToken::kWorkspace, kReport, FetchBlobs},
+      {"GET", "/api/v1/blobs/{digest}", Need::kReader, RunToken::kWorkspace, 0, ReadBlob},
+      {"GET", "/api/v1/blobs/{digest}/parts", Need::kContributor, RunToken::kWorkspace, 0, PartialBlob},
+      {"PUT", "/api/v1/blobs/{digest}/parts", Need::kContributor, RunToken::kWorkspace, 0, nullptr, AddBlobPart},
+      {"POST", "/api/v1/blobs/{digest}/finish", Need::kContributor, RunToken::kWorkspace, kSmall, FinishBlob},
 
-      {"GET", "/api/v1/workspaces", Need::kReader, false, 0, ListWorkspaces},
-      {"POST", "/api/v1/workspaces", Need::kOwner, false, kSmall, AddWorkspace},
-      {"GET", "/api/v1/workspaces/{name}", Need::kReader, false, 0, ShowWorkspace},
-      {"GET", "/api/v1/experiments", Need::kReader, false, 0, ListExperiments},
-      {"POST", "/api/v1/experiments", Need::kContributor, false, kSmall, AddExperiment},
-      {"GET", "/api/v1/experiments/{name}", Need::kReader, false, 0, ShowExperiment},
-      {"GET", "/api/v1/environments", Need::kReader, false, 0, ListEnvironments},
-      {"GET", "/api/v1/environments/{name}", Need::kReader, false, 0, ShowEnvironment},
-      {"PUT", "/api/v1/environments/{name}", Need::kContributor, false, 8 * kSmall, RegisterEnvironment},
-      {"DELETE", "/api/v1/environments/{name}", Need::kContributor, false, 0, DeleteEnvironment},
-      {"GET", "/api/v1/environments/{name}/versions", Need::kReader, false, 0, ListVersions},
-      {"GET", "/api/v1/builds", Need::kReader, false, 0, ListBuilds},
-      {"GET", "/api/v1/builds/{key}", Need::kReader, false, 0, ShowBuild},
-      {"POST", "/api/v1/builds/prune", Need::kOwner, false, kSmall, PruneBuilds},
-      {"GET", "/api/v1/nodes", Need::kReader, false, 0, ListNodes},
-      {"GET", "/api/v1/users", Need::kOwner, false, 0, ListUsers},
-      {"POST", "/api/v1/users", Need::kOwner, false, kSmall, AddUser},
-      {"DELETE", "/api/v1/users/{name}", Need::kOwner, false, 0, RemoveUser},
-      {"GET", "/api/v1/tokens", Need::kReader, false, 0, ListTokens},
-      {"POST", "/api/v1/tokens", Need::kReader, false, kSmall, AddToken},
-      {"DELETE", "/api/v1/tokens/{id}", Need::kReader, false, 0, RevokeToken},
+      {"GET", "/api/v1/workspaces", Need::kReader, RunToken::kWorkspace, 0, ListWorkspaces},
+      {"POST", "/api/v1/workspaces", Need::kOwner, RunToken::kNever, kSmall, AddWorkspace},
+      {"GET", "/api/v1/workspaces/{name}", Need::kReader, RunToken::kWorkspace, 0, ShowWorkspace},
+      {"PATCH", "/api/v1/workspaces/{name}", Need::kOwner, RunToken::kNever, kSmall, UpdateWorkspace},
+      {"DELETE", "/api/v1/workspaces/{name}", Need::kOwner, RunToken::kNever, 0, DeleteWorkspace},
+      {"GET", "/api/v1/experiments", Need::kReader, RunToken::kWorkspace, 0, ListExperiments},
+      {"POST", "/api/v1/experiments", Need::kContributor, RunToken::kWorkspace, kSmall, AddExperiment},
+      {"GET", "/api/v1/experiments/{name}", Need::kReader, RunToken::kWorkspace, 0, ShowExperiment},
+      {"PATCH", "/api/v1/experiments/{name}", Need::kContributor, RunToken::kWorkspace, kSmall, UpdateExperiment},
+      {"DELETE", "/api/v1/experiments/{name}", Need::kContributor, RunToken::kWorkspace, 0, DeleteExperiment},
+      {"GET", "/api/v1/environments", Need::kReader, RunToken::kWorkspace, 0, ListEnvironments},
+      {"GET", "/api/v1/environments/{name}", Need::kReader, RunToken::kWorkspace, 0, ShowEnvironment},
+      {"PUT", "/api/v1/environments/{name}", Need::kContributor, RunToken::kWorkspace, 8 * kSmall, RegisterEnvironment},
+      {"DELETE", "/api/v1/environments/{name}", Need::kContributor, RunToken::kNever, 0, DeleteEnvironment},
+      {"GET", "/api/v1/environments/{name}/versions", Need::kReader, RunToken::kWorkspace, 0, ListVersions},
+      {"GET", "/api/v1/builds", Need::kReader, RunToken::kNever, 0, ListBuilds},
+      {"GET", "/api/v1/builds/{key}", Need::kReader, RunToken::kNever, 0, ShowBuild},
+      {"POST", "/api/v1/builds/prune", Need::kOwner, RunToken::kNever, kSmall, PruneBuilds},
+      {"GET", "/api/v1/nodes", Need::kReader, RunToken::kNever, 0, ListNodes},
+      {"GET", "/api/v1/users", Need::kOwner, RunToken::kNever, 0, ListUsers},
+      {"POST", "/api/v1/users", Need::kOwner, RunToken::kNever, kSmall, AddUser},
+      {"DELETE", "/api/v1/users/{name}", Need::kOwner, RunToken::kNever, 0, RemoveUser},
+      {"GET", "/api/v1/tokens", Need::kReader, RunToken::kNever, 0, ListTokens},
+      {"POST", "/api/v1/tokens", Need::kReader, RunToken::kNever, kSmall, AddToken},
+      {"DELETE", "/api/v1/tokens/{id}", Need::kReader, RunToken::kNever, 0, RevokeToken},
 
-      {"GET", "/api/v1/agent/commands", Need::kNode, false, 0, AgentCommands},
-      {"POST", "/api/v1/agent/hello", Need::kNode, false, kReport, AgentHello},
-      {"POST", "/api/v1/agent/report", Need::kNode, false, kReport, AgentReport},
-      {"GET", "/api/v1/agent/environments/{key}", Need::kNode, false, 0, AgentShowBuild},
-      {"POST", "/api/v1/agent/environments/{key}/build", Need::kNode, false, kReport, AgentNoteBuild},
-      {"POST", "/api/v1/agent/blobs/missing", Need::kNode, false, kReport, MissingBlobs},
-      {"POST", "/api/v1/agent/blobs/pack", Need::kNode, false, 0, nullptr, PackBlobs},
-      {"POST", "/api/v1/agent/blobs/fetch", Need::kNode, false, kReport, FetchBlobs},
-      {"GET", "/api/v1/agent/blobs/{digest}", Need::kNode, false, 0, ReadBlob},
-      {"GET", "/api/v1/agent/blobs/{digest}/parts", Need::kNode, false, 0, PartialBlob},
-      {"PUT", "/api/v1/agent/blobs/{digest}/parts", Need::kNode, false, 0, nullptr, AddBlobPart},
-      {"POST", "/api/v1/agent/blobs/{digest}/finish", Need::kNode, false, kSmall, FinishBlob},
+      {"GET", "/api/v1/models", Need::kReader, RunToken::kWorkspace, 0, ListModels},
+      {"POST", "/api/v1/models", Need::kContributor, RunToken::kWorkspace, 8 * kSmall, RegisterModel},
+      {"GET", "/api/v1/models/{name}", Need::kReader, RunToken::kWorkspace, 0, ShowModel},
+      {"PATCH", "/api/v1/models/{name}", Need::kContributor, RunToken::kWorkspace, kSmall, UpdateModel},
+      {"DELETE", "/api/v1/models/{name}", Need::kContributor, RunToken::kWorkspace, 0, DeleteModel},
+      {"GET", "/api/v1/models/{name}/files", Need::kReader, RunToken::kWorkspace, 0, ListModelFiles},
+      {"GET", "/api/v1/models/{name}/files/{path...}", Need::kReader, RunToken::kWorkspace, 0, ReadModelFile},
+      {"GET", "/api/v1/datasets", Need::kReader, RunToken::kWorkspace, 0, ListDatasets},
+      {"POST", "/api/v1/datasets", Need::kContributor, RunToken::kWorkspace, kSmall, SaveDataset},
+      {"GET", "/api/v1/datasets/{name}", Need::kReader, RunToken::kWorkspace, 0, ShowDataset},
+      {"PATCH", "/api/v1/datasets/{name}", Need::kContributor, RunToken::kWorkspace, kSmall, UpdateDataset},
+      {"DELETE", "/api/v1/datasets/{name}", Need::kContributor, RunToken::kWorkspace, 0, UnregisterDataset},
+      {"GET", "/api/v1/datasets/{name}/versions", Need::kReader, RunToken::kWorkspace, 0, ListDatasetVersions},
+      {"GET", "/api/v1/datasets/by-id/{dataset}", Need::kReader, RunToken::kWorkspace, 0, ShowDatasetById},
+
+      {"GET", "/api/v1/agent/commands", Need::kNode, RunToken::kNever, 0, AgentCommands},
+      {"POST", "/api/v1/agent/hello", Need::kNode, RunToken::kNever, kReport, AgentHello},
+      {"POST", "/api/v1/agent/report", Need::kNode, RunToken::kNever, kReport, AgentReport},
+      {"GET", "/api/v1/agent/environments/{key}", Need::kNode, RunToken::kNever, 0, AgentShowBuild},
+      {"POST", "/api/v1/agent/environments/{key}/build", Need::kNode, RunToken::kNever, kReport, AgentNoteBuild},
+      {"POST", "/api/v1/agent/blobs/missing", Need::kNode, RunToken::kNever, kReport, MissingBlobs},
+      {"POST", "/api/v1/agent/blobs/pack", Need::kNode, RunToken::kNever, 0, nullptr, PackBlobs},
+      {"POST", "/api/v1/agent/blobs/fetch", Need::kNode, RunToken::kNever, kReport, FetchBlobs},
+      {"GET", "/api/v1/agent/blobs/{digest}", Need::kNode, RunToken::kNever, 0, ReadBlob},
+      {"GET", "/api/v1/agent/blobs/{digest}/parts", Need::kNode, RunToken::kNever, 0, PartialBlob},
+      {"PUT", "/api/v1/agent/blobs/{digest}/parts", Need::kNode, RunToken::kNever, 0, nullptr, AddBlobPart},
+      {"POST", "/api/v1/agent/blobs/{digest}/finish", Need::kNode, RunToken::kNever, kSmall, FinishBlob},
   };
   return routes;
 }
@@ -112,7 +137,21 @@ bool Match(std::string_view pattern, const std::vector<std::string_view>& parts,
   return parts.size() == wanted.size();
 }
 
+Error NoSuchRun(const std::string& id) { return MakeError(Code::kNotFound, "run.not_found", StrCat("there is no run '", id.substr(0, 300), "'"), "run"); }
+
 }  // namespace
+
+Result<void> Service::ActAsUser(Identity& identity) const {
+  // A run token dies with its attempt.
+  auto owner = parts_.engine.OwnerOf(identity.attempt);
+  if (!owner) return MakeError(Code::kUnauthorized, "auth.run_ended", "the run that this token belonged to has ended");
+  auto role = parts_.access.RoleOf(owner->user);
+  if (!role) return MakeError(Code::kUnauthorized, "auth.unknown", StrCat("user '", owner->user, "' of this token's run is no longer known to this server"));
+  identity.user = owner->user;
+  identity.workspace = owner->workspace;
+  identity.role = std::min(*role, model::Role::kContributor);
+  return {};
+}
 
 std::variant<std::pair<const Route*, Call>, http::Response> Service::Resolve(const http::Head& head) {
   auto parts = Split(head.path, '/');
@@ -129,17 +168,22 @@ std::variant<std::pair<const Route*, Call>, http::Response> Service::Resolve(con
       auto identity = parts_.access.Identify(head.Header("authorization"), Now());
       if (!identity.ok()) return ErrorResponse(identity.error());
       call.identity = std::move(*identity);
-      bool own_run =
-          route.run_token && call.identity.kind == Identity::Kind::kRun && (!call.params.count("id") || call.params["id"] == call.identity.attempt.run);
-      // A run token dies with its attempt.
-      if (call.identity.kind == Identity::Kind::kRun && !parts_.engine.LeaseFor(call.identity.attempt))
-        return ErrorResponse(MakeError(Code::kUnauthorized, "auth.run_ended", "the run that this token belonged to has ended"));
-      if (!Allowed(call.identity, route.need, own_run))
-        return ErrorResponse(
-            MakeError(Code::kForbidden, "auth.forbidden",
-                      StrCat(route.method, " ", route.path, " needs the role ", NeedName(route.need),
-                             call.identity.kind == Identity::Kind::kUser ? StrCat("; '", call.identity.user, "' is ", model::RoleName(call.identity.role))
-                                                                         : std::string())));
+      const bool is_run = call.identity.kind == Identity::Kind::kRun;
+      if (is_run)
+        if (auto live = ActAsUser(call.identity); !live.ok()) return ErrorResponse(live.error());
+      bool own_run = is_run && (!call.params.count("id") || call.params["id"] == call.identity.attempt.run);
+      if (!Allowed(call.identity, route.need, route.run_token, own_run))
+        return ErrorResponse(MakeError(
+            Code::kForbidden, "auth.forbidden",
+            StrCat(route.method, " ", route.path,
+                   is_run && route.run_token != RunToken::kWorkspace ? " is not for the token of a run" : StrCat(" needs the role ", NeedName(route.need)),
+                   call.identity.user.empty() ? std::string() : StrCat("; '", call.identity.user, "' is ", model::RoleName(call.identity.role)))));
+      // A run of another workspace is not there for whom is bound to one.
+      if (!call.identity.workspace.empty() && !own_run && std::string_view(route.path).starts_with("/api/v1/runs/{id}")) {
+        auto run = LoadRun(parts_, call.params["id"]);
+        if (run.ok() && run->workspace != call.identity.workspace) run = NoSuchRun(call.params["id"]);
+        if (!run.ok()) return ErrorResponse(run.error());
+      }
     }
     call.head = head;
     return std::make_pair(&route, std::move(call));
@@ -219,7 +263,7 @@ Result<std::string> WorkspaceOf(const Call& call, std::string_view given) {
 
 Result<model::Run> LoadRun(const Parts& parts, const std::string& id) {
   TRY(auto document, parts.store.Get("run", id));
-  if (!document) return MakeError(Code::kNotFound, "run.not_found", StrCat("there is no run '", id.substr(0, 300), "'"), "run");
+  if (!document) return NoSuchRun(id);
   return engine::RunFromDocument(*document);
 }
 

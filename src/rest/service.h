@@ -1,5 +1,6 @@
 // The routes under /api/v1 and beside it, as one http::Service: a table of method, path, need and handler (service.cc), handlers by noun
-// (runs.cc, logs.cc, metrics.cc, blobs.cc, environments.cc, agents.cc, admin.cc). Translates between the wire and the engine; decides nothing itself.
+// (runs.cc, run_changes.cc, logs.cc, metrics.cc, blobs.cc, environments.cc, models.cc, datasets.cc, agents.cc, admin.cc, workspaces.cc). Translates
+// between the wire and the engine; decides nothing itself.
 #pragma once
 
 #include <atomic>
@@ -50,7 +51,7 @@ struct Route {
   const char* method;
   const char* path;  // "/api/v1/runs/{id}", "{path...}" takes the rest
   Need need;
-  bool run_token;  // a run token may use it for its own run ({id})
+  RunToken run_token;
   uint64_t body_limit;
   void (*handler)(const Parts& parts, Call call, http::Responder responder);
   // Instead of handler: takes the body as it arrives.
@@ -73,6 +74,8 @@ class Service : public http::Service {
   const Counters& counters() const { return counters_; }
 
  private:
+  // What a run token stands for while its attempt lives. kUnauthorized "auth.run_ended" or "auth.unknown".
+  Result<void> ActAsUser(Identity& identity) const;
   // The route and the call for it, or the answer that refuses.
   std::variant<std::pair<const Route*, Call>, http::Response> Resolve(const http::Head& head);
   Parts parts_;

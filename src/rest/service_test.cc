@@ -36,23 +36,55 @@ TEST_F(ServiceTest, NothingElseWithoutAToken) {
   }
 }
 
-TEST_F(ServiceTest, RunTokensAreForTheirRunWhileItLives) {
+TEST_F(ServiceTest, RunTokensActAsTheirUserInTheirWorkspaceWhileTheRunLives) {
   Hello();
+  Post("/api/v1/workspaces", R"({"name":"team"})");
   Submit("r1");
   Submit("r2");
+  Submit("far", R"(,"workspace":"team")");
+  Good(Ask(contributor_, "POST", "/api/v1/runs", R"({"id":"carls","experiment":"e","command":["true"]})"));
   std::string token = access_->RunToken({"r1", 1});
-  EXPECT_EQ(Ask(token, "GET", "/api/v1/runs/r1").status, 200);
-  EXPECT_EQ(Ask(token, "PATCH", "/api/v1/runs/r1", R"({"tags":{"a":"b"}})").status, 200);
   EXPECT_EQ(Ask(token, "GET", "/api/v1/version").status, 200);
-  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{{"GET", "/api/v1/runs/r2"},
-                                                                                     {"PATCH", "/api/v1/runs/r2"},
-                                                                                     {"POST", "/api/v1/runs/r2/metrics"},
-                                                                                     {"GET", "/api/v1/runs"},
-                                                                                     {"POST", "/api/v1/runs/r1/cancel"},
-                                                                                     {"GET", "/api/v1/users"},
+  for (const char* run : {"r1", "r2"}) {
+    EXPECT_EQ(Ask(token, "GET", StrCat("/api/v1/runs/", run)).status, 200);
+    EXPECT_EQ(Ask(token, "PATCH", StrCat("/api/v1/runs/", run), R"({"tags":{"a":"b"}})").status, 200);
+  }
+  EXPECT_EQ(Good(Ask(token, "GET", "/api/v1/runs")).Find("runs")->as_array().size(), 3u) << "those of its workspace";
+  EXPECT_EQ(Good(Ask(token, "GET", "/api/v1/workspaces")).Find("workspaces")->as_array().size(), 1u);
+  EXPECT_EQ(Good(Ask(token, "GET", "/api/v1/experiments")).Find("experiments")->as_array().size(), 1u);
+  Good(Ask(token, "GET", "/api/v1/workspaces/default"));
+  Good(Ask(access_->RunToken({"carls", 1}), "POST", "/api/v1/runs", R"({"id":"child","experiment":"e","command":["true"],"parent":"carls"})"));
+  EXPECT_EQ(Get("/api/v1/runs/child").GetString("user"), "carl");
+  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{{"GET", "/api/v1/users"},
+                                                                                     {"POST", "/api/v1/tokens"},
+                                                                                     {"POST", "/api/v1/workspaces"},
+                                                                                     {"POST", "/api/v1/shutdown"},
+                                                                                     {"POST", "/api/v1/builds/prune"},
                                                                                      {"POST", "/api/v1/agent/hello"},
-                                                                                     {"GET", "/api/v1/runs/r%32"}})
+                                                                                     {"POST", "/api/v1/runs/r2/evict"},
+                                                                                     {"GET", "/api/v1/events"}})
     EXPECT_EQ(ErrorOf(Ask(token, method, path)), "403 auth.forbidden") << method << " " << path;
+  for (const auto& [method, path] : std::vector<std::pair<std::string, std::string>>{{"GET", "/api/v1/runs/far"},
+                                                                                     {"GET", "/api/v1/runs/fa%72/metrics"},
+                                                                                     {"PATCH", "/api/v1/runs/far"},
+                                                                                     {"POST", "/api/v1/runs/far/metrics"},
+                                                                                     {"POST", "/api/v1/runs/far/cancel"},
+                                                                                     {"GET", "/api/v1/runs/none"}})
+    EXPECT_EQ(ErrorOf(Ask(token, method, path)), "404 run.not_found") << method << " " << path;
+  std::string submission = R"({"experiment":"e","command":["true"],)";
+  EXPECT_EQ(ErrorOf(Ask(token, "POST", "/api/v1/runs", submission + R"("workspace":"team"})")), "403 auth.workspace");
+  EXPECT_EQ(ErrorOf(Ask(token, "POST", "/api/v1/runs", submission + R"("parent":"far"})")), "404 run.parent");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", submission + R"("parent":"none"})")), "404 run.parent");
+  for (const char* path : {"/api/v1/runs?workspace=team", "/api/v1/experiments?workspace=team", "/api/v1/experiments/e?workspace=team",
+                           "/api/v1/environments?workspace=team", "/api/v1/environments/x?workspace=team", "/api/v1/workspaces/team"})
+    EXPECT_EQ(ErrorOf(Ask(token, "GET", path)), "403 auth.workspace") << path;
+  // What the user loses, the run loses.
+  std::string carls = access_->RunToken({"carls", 1});
+  Post("/api/v1/users", R"({"name":"carl","role":"reader"})");
+  EXPECT_EQ(Ask(carls, "GET", "/api/v1/runs/carls").status, 200);
+  EXPECT_EQ(ErrorOf(Ask(carls, "PATCH", "/api/v1/runs/carls", "{}")), "403 auth.forbidden");
+  Good(Ask(owner_, "DELETE", "/api/v1/users/carl"));
+  EXPECT_EQ(ErrorOf(Ask(carls, "GET", "/api/v1/runs/carls")), "401 auth.unknown");
   EXPECT_EQ(ErrorOf(Ask(access_->RunToken({"r1", 2}), "GET", "/api/v1/runs/r1")), "401 auth.run_ended") << "another attempt's";
   Happen("r1", "Accepted");
   Happen("r1", "Started");
@@ -204,6 +236,46 @@ TEST_F(ServiceTest, UpdatesAndCancellation) {
   EXPECT_EQ(Get("/api/v1/runs/r/explain").GetString("explanation"), "it has ended: the run was canceled: before it was given a node");
   // Tags of an ended run can still be changed.
   EXPECT_EQ(Good(Ask(owner_, "PATCH", "/api/v1/runs/r", R"({"tags":{"late":"1"}})")).Find("tags")->GetString("late"), "1");
+}
+
+TEST_F(ServiceTest, InteractiveRuns) {
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", R"({"experiment":"e","interactive":true,"command":["true"]})")), "400 run.interactive");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", R"({"experiment":"e","interactive":true,"arguments":["a"]})")), "400 run.interactive");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", R"({"experiment":"e","interactive":"yes"})")), "400 field.type");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs", R"({"experiment":"e","interactive":true,"type":"a b"})")), "400 name.invalid");
+  std::string body = R"({"id":"i","experiment":"e","interactive":true,"type":"mine"})";
+  EXPECT_EQ(Post("/api/v1/runs", body).GetString("status"), "Running");
+  EXPECT_EQ(Ask(owner_, "POST", "/api/v1/runs", body).status, 200) << "the same again";
+  Json view = Get("/api/v1/runs/i");
+  EXPECT_EQ(view.GetString("type"), "mine");
+  EXPECT_FALSE(view.GetString("started").empty());
+  EXPECT_EQ(view.GetString("waiting"), "it is interactive: it runs until its client completes, fails or cancels it");
+  EXPECT_EQ(Get("/api/v1/runs?type=mine").Find("runs")->as_array().size(), 1u);
+  EXPECT_EQ(Ask(owner_, "POST", "/api/v1/runs/i/metrics", R"({"points":[{"metric":"m","value":1}]})").status, 200);
+  std::string snapshot = AddBlob("a manifest").Hex(), other = AddBlob("another").Hex();
+  auto patch = [&](const std::string& run, const std::string& id) {
+    return Ask(owner_, "PATCH", "/api/v1/runs/" + run, StrCat(R"({"snapshot":")", id, "\"}"));
+  };
+  EXPECT_EQ(ErrorOf(patch("i", "abc")), "400 run.snapshot");
+  EXPECT_EQ(ErrorOf(patch("i", std::string(64, 'a'))), "404 snapshot.not_found");
+  EXPECT_EQ(Good(patch("i", snapshot)).Find("spec")->GetString("snapshot"), snapshot);
+  EXPECT_EQ(patch("i", snapshot).status, 200);
+  EXPECT_EQ(ErrorOf(patch("i", other)), "409 run.snapshot_fixed");
+  Submit("scripted");
+  EXPECT_EQ(ErrorOf(patch("scripted", snapshot)), "409 run.snapshot_fixed");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/scripted/complete")), "409 run.not_interactive");
+  EXPECT_EQ(ErrorOf(Ask(reader_, "POST", "/api/v1/runs/i/complete")), "403 auth.forbidden");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/i/rerun", "{}")), "409 run.interactive");
+  EXPECT_EQ(Post("/api/v1/runs/i/complete", "").GetString("status"), "Completed");
+  EXPECT_EQ(Post("/api/v1/runs/i/complete", "").GetString("status"), "Completed");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/i/fail", "{}")), "409 run.ended");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/none/fail", "{}")), "404 run.not_found");
+  Post("/api/v1/runs", R"({"id":"f","experiment":"e","interactive":true})");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/f/fail", R"({"message":7})")), "400 field.unknown");
+  EXPECT_EQ(ErrorOf(Ask(owner_, "POST", "/api/v1/runs/f/fail", StrCat(R"({"code":")", std::string(256, 'x'), "\"}"))), "413 field.too_long");
+  EXPECT_EQ(Post("/api/v1/runs/f/fail", R"({"message":"m","code":"c"})").GetString("status"), "Failed");
+  Json end = *Get("/api/v1/runs/f").Find("end");
+  EXPECT_EQ(end.Dump(), R"({"reason":"failed_by_user","text":"the run was failed by its user: m","detail":"m","code":"c"})");
 }
 
 TEST_F(ServiceTest, UsersAndTokens) {

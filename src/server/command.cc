@@ -212,10 +212,12 @@ int Command(const std::vector<std::string>& words, const std::string& version, s
   // For the test that compares the server with api/openapi.yaml.
   if (verb == "--routes") {
     for (const rest::Route& route : rest::Routes())
-      std::printf("%s\n",
-                  Json::MakeObject({{"method", route.method}, {"path", route.path}, {"need", rest::NeedName(route.need)}, {"run_token", route.run_token}})
-                      .Dump()
-                      .c_str());
+      std::printf(
+          "%s\n",
+          Json::MakeObject(
+              {{"method", route.method}, {"path", route.path}, {"need", rest::NeedName(route.need)}, {"run_token", rest::RunTokenName(route.run_token)}})
+              .Dump()
+              .c_str());
     return 0;
   }
   if (!verb.empty() && verb[0] != '-')

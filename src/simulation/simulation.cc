@@ -60,6 +60,16 @@ class World {
       std::string id = StrCat("run_", i);
       clock_.After(seconds(random_.Between(0, 300)), [this, id] { ClientSubmit(id); });
       if (random_.Chance(0.3)) clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientCancel(id); });
+      for (int evictions = 0; evictions < 3; ++evictions)
+        if (random_.Chance(0.3)) clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientEvict(id); });
+      if (random_.Chance(0.05)) clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientFail(id); });
+    }
+    for (int i = 0; i < kInteractive; ++i) {
+      std::string id = StrCat("driven_", i);
+      clock_.After(seconds(random_.Between(0, 300)), [this, id] { ClientSubmit(id); });
+      clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientComplete(id); });
+      if (random_.Chance(0.2)) clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientCancel(id); });
+      if (random_.Chance(0.2)) clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientFail(id); });
       if (random_.Chance(0.2)) clock_.After(seconds(random_.Between(1, 500)), [this, id] { ClientEvict(id); });
     }
     ScheduleFault();
@@ -479,6 +489,8 @@ class World {
   }
 
   // --- clients
+  static constexpr int kInteractive = 2;  // runs, beside the others
+
   model::Run Wanted(const std::string& id) const {
     model::Run run;
     run.id = id;
@@ -486,7 +498,8 @@ class World {
     run.experiment = "e";
     static constexpr const char* kTargets[] = {"local", "local", "cluster", "batch"};
     run.target = kTargets[std::hash<std::string>()(StrCat(id, options_.seed)) % 4];
-    run.spec.script = "train.py";
+    run.spec.interactive = id.starts_with("driven_");
+    if (!run.spec.interactive) run.spec.script = "train.py";
     run.spec.max_attempts = 20;
     run.request = StrCat("request of ", id);
     return run;
@@ -513,6 +526,22 @@ class World {
   void ClientCancel(const std::string& id) {
     ToServer(engine::Cancel{id}, [this, id](const Result<Json>& result) {
       if (result.ok()) canceled_.insert(id);
+    });
+  }
+  void ClientFail(const std::string& id) {
+    ToServer(engine::Fail{id, "simulated"}, [this, id](const Result<Json>& result) {
+      if (result.ok()) failed_.insert(id);
+    });
+  }
+  // An interactive run has nobody else to end it: says so until the server has heard it.
+  void ClientComplete(const std::string& id) {
+    auto done = std::make_shared<bool>(false);
+    ToServer(engine::Complete{id}, [this, id, done](const Result<Json>& result) {
+      *done = result.ok() || result.error().slug == "run.ended";
+      if (result.ok()) completed_.insert(id);
+    });
+    clock_.After(seconds(random_.Between(5, 20)), [this, id, done] {
+      if (!*done) ClientComplete(id);
     });
   }
   void ClientEvict(const std::string& id) {
@@ -663,7 +692,7 @@ class World {
   }
 
   bool AtRest() {
-    if (Faulty() || acknowledged_.size() < static_cast<size_t>(options_.runs)) return false;
+    if (Faulty() || acknowledged_.size() < static_cast<size_t>(options_.runs + kInteractive)) return false;
     if (!core_->live().empty()) return false;
     for (const SimNode& node : nodes_)
       if ((node.exists && !node.agent) || !node.disk.empty()) return false;
@@ -681,6 +710,11 @@ class World {
       if (!model::IsTerminal(run)) Violation(StrCat("run ", id, " never ended: ", core_->Explain(id, clock_.now())));
       if (canceled_.count(id) && model::StatusOf(run) != model::Status::kCanceled)
         Violation(StrCat("run ", id, " was acknowledged as canceled and ended as ", model::StatusName(model::StatusOf(run))));
+      if (failed_.count(id) && !canceled_.count(id) && !run.cancel_asked && model::StatusOf(run) != model::Status::kFailed)
+        Violation(StrCat("run ", id, " was acknowledged as failed and ended as ", model::StatusName(model::StatusOf(run))));
+      if (completed_.count(id) && model::StatusOf(run) != model::Status::kCompleted)
+        Violation(StrCat("run ", id, " was acknowledged as complete and ended as ", model::StatusName(model::StatusOf(run))));
+      if (run.spec.interactive && run.attempts.size() != 1) Violation(StrCat("interactive run ", id, " was tried again"));
     }
     for (const SimNode& node : nodes_)
       if (!node.disk.empty()) Violation(StrCat("node ", node.name, " never forgot ", node.disk.begin()->first.Name()));
@@ -719,7 +753,7 @@ class World {
   std::map<std::string, std::string> bodies_;
   std::map<std::string, model::Run> stored_;
   std::set<std::string> changed_;
-  std::set<std::string> acknowledged_, created_, canceled_;
+  std::set<std::string> acknowledged_, created_, canceled_, failed_, completed_;
   std::map<std::string, std::vector<model::Attempt>> ended_;
   std::set<AttemptKey> started_;
   std::map<AttemptKey, model::Exit> exits_;

@@ -101,16 +101,22 @@ def test_tokens_survive_a_restart_and_are_hashed_at_rest(ferry):
                 assert ferry.token.encode() not in content, path
 
 
-def test_a_run_token_is_the_runs_alone_and_dies_with_it(shared):
-    run = shared.submit("sh", "-c", "env | grep ^AZUREML_RUN_TOKEN=; sleep 60")
+def test_a_run_token_is_good_for_its_workspace_and_dies_with_its_run(shared):
+    run = shared.submit("sh", "-c", "env | grep ^FERRY_URL=; env | grep ^FERRY_TOKEN; env | grep ^AZUREML_RUN_TOKEN=; sleep 60")
     other = shared.submit("true")
+    shared.post("/workspaces", {"name": "elsewhere", "exist_ok": True})
+    far = shared.submit("true", workspace="elsewhere")
     text = shared.wait_output(run, "AZUREML_RUN_TOKEN=").decode()
     token = [line for line in text.splitlines() if line.startswith("AZUREML_RUN_TOKEN=")][0].partition("=")[2]
+    assert "FERRY_URL=%s\n" % shared.url in text and "FERRY_TOKEN" not in text
     assert shared.api("GET", "/api/v1/runs/" + run, token=token).status == 200
     assert shared.api("POST", "/api/v1/runs/%s/metrics" % run, {"points": [{"metric": "m", "value": 1}]}, token=token).status == 200
-    assert shared.api("GET", "/api/v1/runs/" + other, token=token).status == 403
-    assert shared.api("GET", "/api/v1/runs", token=token).status == 403
-    assert shared.api("POST", "/api/v1/runs", {"experiment": "e", "command": ["true"]}, token=token).status == 403
+    assert shared.api("GET", "/api/v1/runs/" + other, token=token).status == 200
+    assert {view["workspace"] for view in shared.api("GET", "/api/v1/runs", token=token).json["runs"]} == {"default"}
+    child = shared.api("POST", "/api/v1/runs", {"experiment": "e", "command": ["true"], "parent": run}, token=token)
+    assert child.status == 201 and shared.wait(child.json["id"], "Completed")["user"] == "admin"
+    assert shared.api("GET", "/api/v1/runs/" + far, token=token).status == 404
+    assert shared.api("POST", "/api/v1/runs", {"experiment": "e", "command": ["true"], "workspace": "elsewhere"}, token=token).status == 403
     assert shared.api("GET", "/api/v1/users", token=token).status == 403
     shared.post("/runs/%s/cancel" % run)
     shared.wait(run, "Canceled")

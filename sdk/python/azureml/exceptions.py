@@ -47,7 +47,11 @@ class ComputeTargetException(AzureMLException):
     """A compute target does not exist, or its operation failed."""
 
 
-class ModelNotFoundException(AzureMLException):
+class WebserviceException(AzureMLException):
+    """A web service operation failed."""
+
+
+class ModelNotFoundException(WebserviceException):
     """No model has this name or id."""
 
 
@@ -71,10 +75,6 @@ class TrainingException(AzureMLException):
     """A training operation failed."""
 
 
-class WebserviceException(AzureMLException):
-    """A web service operation failed."""
-
-
 class WorkspaceException(AzureMLException):
     """A workspace operation failed."""
 
@@ -89,3 +89,19 @@ class ScenarioNotSupportedException(AzureMLException):
 
 class MissingAttributeException(ScenarioNotSupportedException, AttributeError):
     """An attribute that the class has in Azure ML and does not have here. ``hasattr`` answers False."""
+
+
+class DiscoveryUrlNotFoundException(AzureMLException):
+    """The address of a service is not known."""
+
+
+class ImageException(AzureMLException):
+    """An operation on an image of a model failed."""
+
+
+class OptionalDependencyMissingException(AzureMLException):
+    """A package that this call needs is not installed; the message says which."""
+
+
+class UrlResolveException(AzureMLException):
+    """An address cannot be resolved."""

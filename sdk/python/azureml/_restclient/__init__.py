@@ -1,0 +1,1 @@
+"""The one setting of Azure's private clients that scripts change."""

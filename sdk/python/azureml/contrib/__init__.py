@@ -1,0 +1,1 @@
+"""What Azure had in preview."""

@@ -1,0 +1,1 @@
+"""Training that Azure had in preview."""

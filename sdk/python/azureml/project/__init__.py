@@ -1,0 +1,1 @@
+"""Projects, as 2018 had them."""

@@ -1,0 +1,1 @@
+"""Training: estimators, which are deprecated, and the names of later parts."""

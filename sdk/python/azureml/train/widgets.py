@@ -1,0 +1,5 @@
+"""The older home of ``azureml.widgets``."""
+
+from azureml.widgets import RunDetails
+
+__all__ = ["RunDetails"]

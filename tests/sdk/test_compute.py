@@ -1,0 +1,196 @@
+"""Compute targets: configurations and what is wrong with them, what is not there, what comes later, and the forms of a target."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from azureml.core.compute import (AdlaCompute, AksCompute, AmlCompute, BatchAiCompute, BatchCompute, ComputeInstance, ComputeTarget,
+                                  DatabricksCompute, DataFactoryCompute, DsvmCompute, HDInsightCompute, KubernetesCompute, KustoCompute,
+                                  RemoteCompute, SynapseCompute, _service)
+from azureml.core.compute_target import LocalTarget
+from azureml.exceptions import ComputeTargetException
+
+WS = SimpleNamespace(name="default")
+CLASSES = (AdlaCompute, AksCompute, AmlCompute, BatchAiCompute, BatchCompute, ComputeInstance, ComputeTarget, DatabricksCompute, DataFactoryCompute,
+           DsvmCompute, HDInsightCompute, KubernetesCompute, KustoCompute, RemoteCompute, SynapseCompute)
+
+
+def refused(call):
+    with pytest.raises(ComputeTargetException) as caught:
+        call()
+    assert str(caught.value) == caught.value.message
+    return caught.value.message
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_one_that_is_not_there(kind):
+    assert refused(lambda: kind(workspace=WS, name="x")) == "ComputeTargetNotFound: Compute Target with name x not found in provided workspace"
+    assert kind.list(WS) == []
+
+
+def test_the_exception_is_one():
+    from azureml.core import compute_target
+
+    assert compute_target.ComputeTargetException is ComputeTargetException
+    assert (LocalTarget().name, LocalTarget().type) == ("local", "local")
+
+
+def key(tmp_path):
+    (tmp_path / "key").write_text("x")
+    return str(tmp_path / "key")
+
+
+def test_creating_comes_later(tmp_path):
+    later = "is not part of this version of Ferry yet. Use the target 'local'."
+    for name, config in {
+            "AmlCompute": AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=4),
+            "BatchAI": BatchAiCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", autoscale_enabled=True, cluster_min_nodes=1, cluster_max_nodes=4),
+            "ComputeInstance": ComputeInstance.provisioning_configuration(vm_size="STANDARD_D3_V2", ssh_public_access=False),
+            "VirtualMachine": DsvmCompute.provisioning_configuration(vm_size="Standard_D2_v2"),
+            "AKS": AksCompute.provisioning_configuration(cluster_purpose=AksCompute.ClusterPurpose.DEV_TEST, agent_count=1),
+            "DataFactory": DataFactoryCompute.provisioning_configuration(),
+            "DataLakeAnalytics": AdlaCompute.provisioning_configuration()}.items():
+        assert refused(lambda: ComputeTarget.create(WS, "a-name", config)) == f"Creating compute of type {name} {later}"
+    assert refused(lambda: DsvmCompute.create(WS, name="mydsvm", provisioning_configuration=DsvmCompute.provisioning_configuration())).startswith(
+        "Creating compute of type VirtualMachine")
+    for name, config in {
+            "VirtualMachine": RemoteCompute.attach_configuration(address="host.example", ssh_port=22, username="u", password="p"),
+            "HDInsight": HDInsightCompute.attach_configuration("u", address="host.example", private_key_file=key(tmp_path), private_key_passphrase="s"),
+            "Databricks": DatabricksCompute.attach_configuration(resource_group="g", workspace_name="w", access_token="t"),
+            "Batch": BatchCompute.attach_configuration(resource_group="g", account_name="a"),
+            "DataLakeAnalytics": AdlaCompute.attach_configuration(resource_id="/x"),
+            "Kubernetes": KubernetesCompute.attach_configuration(resource_id="/x", namespace="n"),
+            "AKS": AksCompute.attach_configuration(resource_group="g", cluster_name="c"),
+            "DataFactory": DataFactoryCompute.attach_configuration(resource_id="/x"),
+            "SynapseSpark": SynapseCompute.attach_configuration(object(), "SynapseSpark", "pool"),
+            "Kusto": KustoCompute.attach_configuration(resource_group="g", workspace_name="w", resource_id=None, tenant_id="t",
+                                                       kusto_connection_string="c", application_id="i", application_key="k")}.items():
+        assert refused(lambda: ComputeTarget.attach(workspace=WS, name="a-name", attach_configuration=config)) == f"Attaching compute of type {name} {later}"
+
+
+def test_the_attach_of_2018():
+    for kind, name in ((HDInsightCompute, "HDInsight"), (RemoteCompute, "VirtualMachine"), (DsvmCompute, "VirtualMachine")):
+        message = refused(lambda: kind.attach(WS, name="myhdi", address="host.example", username="u", password="p"))
+        assert message == f"Attaching compute of type {name} is not part of this version of Ferry yet. Use the target 'local'."
+        assert refused(lambda: kind.attach(WS, name="myhdi", address="host.example", username="u")) == \
+            "password: a password or a private_key_file must be given"
+
+
+def test_defaults():
+    config = AmlCompute.provisioning_configuration()
+    assert (config.vm_size, config.vm_priority, config.min_nodes, config.max_nodes, config.idle_seconds_before_scaledown) == (
+        "Standard_NC6", "dedicated", 0, 4, 1800)
+    config = AmlCompute.provisioning_configuration("standard_nc6", "LowPriority", idle_seconds_before_scaledown="300", identity_type="UserAssigned",
+                                                   identity_id=["/x"], remote_login_port_public_access="enabled", location="westeurope")
+    assert (config.vm_priority, config.idle_seconds_before_scaledown, config.remote_login_port_public_access) == ("lowpriority", 300, "Enabled")
+    assert AksCompute.provisioning_configuration().agent_count == 3
+    assert BatchAiCompute.provisioning_configuration(autoscale_enabled=False, cluster_max_nodes=3).min_nodes == 3
+    assert "geheim" not in repr(RemoteCompute.attach_configuration("u", "a", password="geheim"))
+
+
+@pytest.mark.parametrize("kwargs, message", [
+    (dict(vm_size=3), "vm_size: expected a text such as STANDARD_D2_V2, found 3"),
+    (dict(vm_priority="urgent"), "vm_priority: expected one of dedicated, lowpriority, found 'urgent'"),
+    (dict(min_nodes=-1), "min_nodes: expected a whole number from 0 to 1000000, found -1"),
+    (dict(max_nodes=0), "max_nodes: expected a whole number from 1 to 1000000, found 0"),
+    (dict(min_nodes=5, max_nodes=2), "min_nodes: is 5, more than max_nodes 2"),
+    (dict(idle_seconds_before_scaledown="soon"), "idle_seconds_before_scaledown: expected a whole number from 0 to 2592000, found 'soon'"),
+    (dict(admin_user_password="p"), "admin_username: must be given with admin_user_password or admin_user_ssh_key"),
+    (dict(admin_username="p"), "admin_user_password: must be given with admin_username, or admin_user_ssh_key"),
+    (dict(vnet_name="v"), "vnet_resourcegroup_name: must be given, because vnet_name is; vnet_resourcegroup_name, vnet_name, subnet_name belong together"),
+    (dict(tags=["a"]), "tags: expected a dict of texts, found ['a']"),
+    (dict(identity_type="None"), "identity_type: expected one of SystemAssigned, UserAssigned, found 'None'"),
+    (dict(identity_id=["x"]), "identity_id: has a meaning with identity_type 'UserAssigned' alone"),
+    (dict(identity_type="UserAssigned"), "identity_id: must be given, because identity_type is 'UserAssigned'"),
+    (dict(remote_login_port_public_access="sometimes"),
+     "remote_login_port_public_access: expected one of Enabled, Disabled, NotSpecified, found 'sometimes'"),
+    (dict(enable_node_public_ip="no"), "enable_node_public_ip: expected True or False, found 'no'"),
+])
+def test_wrong_clusters(kwargs, message):
+    assert refused(lambda: AmlCompute.provisioning_configuration(**kwargs)) == message
+
+
+def test_wrong_others(tmp_path):
+    for call, message in (
+            (lambda: RemoteCompute.attach_configuration("", "a", password="p"), "username: expected a text, found ''"),
+            (lambda: RemoteCompute.attach_configuration("u", password="p"), "address: must be given: the name or the IP address of the machine"),
+            (lambda: RemoteCompute.attach_configuration("u", "a", password="p", resource_id="r"), "address and resource_id exclude each other; give one of them"),
+            (lambda: RemoteCompute.attach_configuration("u", "a", ssh_port=70000, password="p"), "ssh_port: expected a whole number from 1 to 65535, found 70000"),
+            (lambda: RemoteCompute.attach_configuration("u", "a", password="p", private_key_file=key(tmp_path)),
+             "password and private_key_file exclude each other; give one of them"),
+            (lambda: RemoteCompute.attach_configuration("u", "a", private_key_file="/nowhere"), "private_key_file: there is no file '/nowhere'"),
+            (lambda: RemoteCompute.attach_configuration("u", "a", password="p", private_key_passphrase="s"),
+             "private_key_passphrase: has a meaning with a private_key_file alone"),
+            (lambda: ComputeInstance.provisioning_configuration(ssh_public_access=True), "admin_user_ssh_public_key: must be given, because ssh_public_access is True"),
+            (lambda: DatabricksCompute.attach_configuration(resource_group="g", access_token="t"),
+             "workspace_name: must be given, or resource_id instead of resource_group, workspace_name"),
+            (lambda: BatchCompute.attach_configuration("g", "a", "/r"), "resource_id and resource_group exclude each other; give one of them"),
+            (lambda: KubernetesCompute.attach_configuration(), "resource_id: expected a text, found None"),
+            (lambda: AksCompute.provisioning_configuration(agent_count=1), "agent_count: expected a whole number from 3 to 1000000, found 1"),
+            (lambda: AksCompute.provisioning_configuration(cluster_purpose="Play"), "cluster_purpose: expected one of FastProd, DevTest, found 'Play'"),
+            (lambda: BatchAiCompute.provisioning_configuration(autoscale_enabled="yes"), "autoscale_enabled: expected True or False, found 'yes'"),
+            (lambda: DsvmCompute.provisioning_configuration(ssh_port="x"), "ssh_port: expected a whole number from 1 to 65535, found 'x'"),
+            (lambda: SynapseCompute.attach_configuration(None, "SynapseSpark", "p"), "linked_service: must be given"),
+            (lambda: KustoCompute.attach_configuration("g", "w"), "kusto_connection_string: expected a text, found None"),
+            (lambda: ComputeTarget(WS, None), "name: expected a text, found None"),
+            (lambda: ComputeTarget.create(WS, "ok", {"vm_size": "x"}),
+             "provisioning_configuration: expected what provisioning_configuration() of a compute class gives, found a value of type dict"),
+            (lambda: ComputeTarget.attach(WS, "ok", AmlCompute.provisioning_configuration()),
+             "attach_configuration: expected what attach_configuration() of a compute class gives, found a value of type AmlComputeProvisioningConfiguration")):
+        assert refused(call) == message
+
+
+@pytest.mark.parametrize("name", ["a", "", "1a", "a_b", "a b", "a-", "x" * 33, None, 3, "a/../b"])
+def test_wrong_names(name):
+    assert refused(lambda: ComputeTarget.create(WS, name, AmlCompute.provisioning_configuration())).startswith(
+        "name: expected 2 to 32 letters, digits and '-', beginning with a letter and not ending in '-', found")
+
+
+CLUSTER = {
+    "id": "i", "name": "cpu-cluster", "tags": {"a": "b"}, "location": "here", "properties": {
+        "computeType": "AmlCompute", "computeLocation": "here", "description": "d", "resourceId": "r", "createdOn": "c", "modifiedOn": "m",
+        "isAttachedCompute": False, "provisioningErrors": None, "provisioningState": "Succeeded", "properties": {
+            "vmSize": "STANDARD_D2_V2", "vmPriority": "dedicated", "status": {
+                "currentNodeCount": 1, "targetNodeCount": 2, "allocationState": "Resizing", "vmSize": "STANDARD_D2_V2", "vmPriority": "dedicated",
+                "nodeStateCounts": {"idleNodeCount": 1}, "scaleSettings": {"minNodeCount": 0, "maxNodeCount": 4, "nodeIdleTimeBeforeScaleDown": "PT30M"}}}}}
+
+
+def test_forms_of_a_cluster():
+    target = ComputeTarget.deserialize(WS, CLUSTER)
+    assert type(target) is AmlCompute and target.serialize() == CLUSTER
+    assert (target.name, target.type, target.provisioning_state, target.provisioning_errors, target.cluster_resource_id, target.location, target.created_on,
+            target.modified_on, target.tags, target.description, target.id) == (
+        "cpu-cluster", "AmlCompute", "Succeeded", None, "r", "here", "c", "m", {"a": "b"}, "d", "i")
+    assert target.vm_size == "STANDARD_D2_V2" and "cpu-cluster" in repr(target)
+    status = target.status
+    assert (status.current_node_count, status.target_node_count, status.allocation_state, status.node_state_counts.idle, status.provisioning_state,
+            status.scale_settings.maximum_node_count, status.scale_settings.idle_seconds_before_scaledown) == (1, 2, "Resizing", 1, "Succeeded", 4, 1800)
+    assert status.serialize()["scaleSettings"] == {"minNodeCount": 0, "maxNodeCount": 4, "nodeIdleTimeBeforeScaleDown": "PT1800S"}
+    assert refused(lambda: ComputeInstance.deserialize(WS, CLUSTER)) == "a compute target of type AmlCompute is none of type ComputeInstance"
+    assert refused(lambda: ComputeTarget.deserialize(WS, {})) == "object_dict: expected what serialize() gives, with a name"
+
+
+def test_once_the_server_has_targets(monkeypatch, capsys):
+    states = ["Creating", "Creating", "Succeeded"]
+
+    def views(workspace):
+        state = states.pop(0) if len(states) > 1 else states[0]
+        return [dict(CLUSTER, properties=dict(CLUSTER["properties"], provisioningState=state)),
+                {"name": "machine", "properties": {"computeType": "VirtualMachine", "properties": {"address": "host.example", "sshPort": 22, "username": "u"}}}]
+
+    monkeypatch.setattr(_service, "views", views)
+    target = ComputeTarget(workspace=WS, name="cpu-cluster")
+    assert type(target) is AmlCompute and target.provisioning_state == "Creating"
+    target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    assert capsys.readouterr().out.splitlines() == ["Creating", "Succeeded", "AmlCompute wait for completion finished"]
+    assert type(AmlCompute(WS, "cpu-cluster")) is AmlCompute
+    assert refused(lambda: ComputeInstance(WS, "cpu-cluster")) == "compute target 'cpu-cluster' is of type AmlCompute, not ComputeInstance"
+    assert target.get_status().serialize()["currentNodeCount"] == 1
+    machine = RemoteCompute(WS, "machine")
+    assert (machine.address, machine.ssh_port, machine.username) == ("host.example", 22, "u")
+    assert [one.name for one in ComputeTarget.list(WS)] == ["cpu-cluster", "machine"] and [one.name for one in RemoteCompute.list(WS)] == ["machine"]
+    assert refused(target.delete) == "To delete compute of type AmlCompute is not part of this version of Ferry yet. Use the target 'local'."
+    assert refused(lambda: target.update()) == "update: min_nodes, max_nodes or idle_seconds_before_scaledown must be given"
+    assert refused(lambda: target.update(min_nodes=3, max_nodes=1)) == "min_nodes: is 3, more than max_nodes 1"
+    states[:] = ["Failed"]
+    assert refused(target.wait_for_completion) == "compute target 'cpu-cluster' failed: None"
