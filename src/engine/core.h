@@ -123,6 +123,15 @@ struct DeleteExperiment {
   std::string name;
 };
 // Makes a compute target: everything set but times. An existing one of the same name is a conflict.
+// Sets a secret: everything set but the times, its value sealed. One of the same name is replaced.
+struct SetSecret {
+  model::Secret secret;
+};
+struct DeleteSecret {
+  std::string workspace;
+  std::string name;
+};
+// Makes a compute target. An existing one of the same name is a conflict.
 struct CreateTarget {
   model::TargetRecord target;
 };
@@ -260,7 +269,7 @@ using Input = std::variant<Submit, Cancel, Evict, Update, AgentHello, AgentRepor
                            UpdateTarget, DeleteTarget, TargetProvisioned, NodeMade, NodeFailed, NodeGone, NodesListed, EvictNode, BatchLaunched, BatchGone,
                            AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild, DropArchives, Complete, Fail,
                            AddArtifact, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset, UpdateWorkspace,
-                           DeleteWorkspace, UpdateExperiment, DeleteExperiment, Tick>;
+                           DeleteWorkspace, UpdateExperiment, DeleteExperiment, SetSecret, DeleteSecret, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -386,6 +395,8 @@ class Core {
   Result<Json> On(const CreateExperiment& input, Time now);
   Result<Json> On(const UpdateExperiment& input, Time now);
   Result<Json> On(const DeleteExperiment& input, Time now);
+  Result<Json> On(const SetSecret& input, Time now);
+  Result<Json> On(const DeleteSecret& input, Time now);
   Result<Json> On(const CreateTarget& input, Time now);
   Result<Json> On(const UpdateTarget& input, Time now);
   Result<Json> On(const DeleteTarget& input, Time now);

@@ -32,6 +32,11 @@ FERRY_HANDLER(AddExperiment);
 FERRY_HANDLER(ShowExperiment);
 FERRY_HANDLER(UpdateExperiment);
 FERRY_HANDLER(DeleteExperiment);
+// secrets.cc
+FERRY_HANDLER(ListSecrets);
+FERRY_HANDLER(SetSecret);
+FERRY_HANDLER(ReadSecret);
+FERRY_HANDLER(DeleteSecret);
 // runs.cc
 FERRY_HANDLER(SubmitRun);
 FERRY_HANDLER(ListRuns);
