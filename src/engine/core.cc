@@ -64,7 +64,7 @@ Result<void> Core::Recover(Time now) {
       if (auto it = before.find(document.key); it != before.end()) state = it->second;
       state.record = model::NodeFromJson(json);
       if (!state.seen) state.seen = now;
-      WantNode(state.record, effects_);
+      if (state.record.leaving || !state.open) WantNode(state.record, effects_);
       nodes_[state.record.name] = std::move(state);
     }
     if (page.next.empty()) break;
@@ -327,6 +327,10 @@ std::string Core::Explain(const std::string& id, Time now) const {
       if (there == 0) text = StrCat("it waits because '", run.target, "' has no node yet");
       if (!cluster->second.reason.empty()) text += StrCat("; '", run.target, "': ", cluster->second.reason);
     }
+    // The index knows targets by their keys.
+    const std::string key = StrCat("'", KeyOf(run), "'");
+    for (size_t at; (at = text.find(key)) != std::string::npos && key != StrCat("'", run.target, "'");)
+      text.replace(at, key.size(), StrCat("'", run.target, "'"));
   } else if (std::holds_alternative<model::Driven>(attempt.phase)) {
     text = "it is interactive: it runs until its client completes, fails or cancels it";
   } else {
@@ -385,7 +389,7 @@ Result<Json> Core::On(const Tick&, Time now) {
       node.open = false;
       if (!IsBatch(node.record.target)) Place(node, now);
     }
-    if (node.record.provided && (node.record.leaving || !node.record.arrived) && now - node.asked_again >= settings_.provider_patience) {
+    if (node.record.provided && (node.record.leaving || !node.open) && now - node.asked_again >= settings_.provider_patience) {
       node.asked_again = now;
       WantNode(node.record, staged_effects_);
     }

@@ -281,13 +281,15 @@ struct RunChanged {
   bool terminal = false;
 };
 struct AccessChanged {};  // users or tokens
-struct CreateNode {       // NodeProvider::Create
+struct CreateNode {       // NodeProvider::Create, then the input NodeMade or NodeFailed
   std::string target;
   std::string node;
+  model::TargetRecord record;
 };
-struct DestroyNode {  // NodeProvider::Destroy
+struct DestroyNode {  // NodeProvider::Destroy, then the input NodeGone
   std::string target;
   std::string node;
+  model::TargetRecord record;
 };
 struct LaunchBatch {  // BatchSystem::Launch, then the input BatchLaunched, or BatchGone when it refuses for good
   std::string target;

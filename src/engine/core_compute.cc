@@ -33,11 +33,12 @@ const std::set<std::string>* Core::RunsOn(const std::string& node) const {
 }
 
 void Core::WantNode(const NodeRecord& record, std::vector<Effect>& out) const {
-  if (!record.provided) return;
+  auto target = targets_.find(record.target);
+  if (!record.provided || target == targets_.end()) return;
   if (record.leaving)
-    out.push_back(DestroyNode{record.target, record.name});
-  else if (!record.arrived)
-    out.push_back(CreateNode{record.target, record.name});
+    out.push_back(DestroyNode{record.target, record.name, target->second});
+  else
+    out.push_back(CreateNode{record.target, record.name, target->second});
 }
 
 void Core::Place(Core::NodeState& node, Time now) {
@@ -268,10 +269,12 @@ Result<Json> Core::On(const NodeGone& input, Time now) {
 }
 
 Result<Json> Core::On(const NodesListed& input, Time now) {
+  auto target = targets_.find(input.target);
+  if (target == targets_.end()) return Json();
   std::set<std::string> there(input.nodes.begin(), input.nodes.end());
   // What is there and nobody knows goes; what should be there and is not is gone.
   for (const std::string& name : there)
-    if (!nodes_.count(name)) staged_effects_.push_back(DestroyNode{input.target, name});
+    if (!nodes_.count(name)) staged_effects_.push_back(DestroyNode{input.target, name, target->second});
   std::vector<std::string> gone;
   for (const auto& [name, node] : nodes_)
     if (node.record.target == input.target && node.record.provided && node.record.arrived && node.record.arrived < input.asked && !there.count(name))

@@ -176,27 +176,28 @@ store::Put PutDataset(const model::Dataset& dataset, bool everything) {
 }
 store::Put PutDatasetName(const model::AssetName& name) {
   return {"dataset_name", {AssetNameKey(name.workspace, name.name), model::ToJson(name).Dump(), {}}, {}, {}};
-  store::Put PutSecret(const model::Secret& secret) {
-    return {"secret", {SecretKey(secret.workspace, secret.name), model::ToJson(secret).Dump(), {secret.workspace}}, {}, {}};
-  }
+}
+store::Put PutSecret(const model::Secret& secret) {
+  return {"secret", {SecretKey(secret.workspace, secret.name), model::ToJson(secret).Dump(), {secret.workspace}}, {}, {}};
+}
 
-  std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version) {
-    std::string digits = std::to_string(version);
-    return StrCat(workspace, "/", name, "/", std::string(digits.size() < 9 ? 9 - digits.size() : 0, '0'), digits);
-  }
-  std::string EnvironmentNameKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
-  std::string ModelKey(const std::string& workspace, const std::string& name, int64_t version) { return EnvironmentKey(workspace, name, version); }
-  std::string DatasetKey(const std::string& workspace, const std::string& id) { return StrCat(workspace, "/", id); }
-  std::string AssetNameKey(const std::string& workspace, const std::string& name) { return ExperimentKey(workspace, name); }
-  std::string PlatformKey(const std::string& key, const std::string& platform) { return StrCat(key, "/", platform); }
+std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version) {
+  std::string digits = std::to_string(version);
+  return StrCat(workspace, "/", name, "/", std::string(digits.size() < 9 ? 9 - digits.size() : 0, '0'), digits);
+}
+std::string EnvironmentNameKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+std::string ModelKey(const std::string& workspace, const std::string& name, int64_t version) { return EnvironmentKey(workspace, name, version); }
+std::string DatasetKey(const std::string& workspace, const std::string& id) { return StrCat(workspace, "/", id); }
+std::string AssetNameKey(const std::string& workspace, const std::string& name) { return ExperimentKey(workspace, name); }
+std::string PlatformKey(const std::string& key, const std::string& platform) { return StrCat(key, "/", platform); }
 
-  std::string SecretKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+std::string SecretKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
 
-  std::string ExperimentKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+std::string ExperimentKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
 
-  Result<Run> RunFromDocument(const store::Document& document) {
-    TRY(Json json, ParseJson(document.body, "a run in the store"));
-    return model::RunFromJson(json);
-  }
+Result<Run> RunFromDocument(const store::Document& document) {
+  TRY(Json json, ParseJson(document.body, "a run in the store"));
+  return model::RunFromJson(json);
+}
 
 }  // namespace ferry::engine
