@@ -22,7 +22,7 @@ void SetSecret(const Parts& parts, Call call, http::Responder responder) {
   auto build = [&]() -> Result<engine::SetSecret> {
     TRY(Json body, BodyObject(call));
     TRY_VOID(CheckFields(body, {"workspace", "value", "content_type"}));
-    TRY(auto workspace, OptionalText(body, "workspace", 255));
+    TRY(auto workspace, OptionalText(body, "workspace", kLongestSecret));
     TRY(auto value, OptionalText(body, "value", kLongestSecret));
     TRY(auto content_type, OptionalText(body, "content_type", 255));
     if (!value || value->empty()) return MakeError(Code::kInvalid, "secret.value", "value must be a text of 1 byte to 64 KB", "value");
