@@ -46,10 +46,11 @@ const std::vector<store::TableSpec>& Tables() {
         {"live"}}},
       {"experiment", {{"workspace", ColumnType::kText, true}, {"name", ColumnType::kText, false}, {"archived", ColumnType::kInt, false}}, {}},
       {"workspace", {}, {}},
-      {"target", {}, {}},
+      {"target", {{"workspace", ColumnType::kText, true}}, {}},
       {"user", {}, {}},
       {"token", {{"user", ColumnType::kText, true}}, {}},
       {"node", {{"target", ColumnType::kText, true}}, {}},
+      {"usage", {{"target", ColumnType::kText, true}, {"gone", ColumnType::kInt, true}}, {}},
       {"artifact", {{"run", ColumnType::kText, true}}, {}},
       {"environment", {}, {}},
       {"environment_name", {{"workspace", ColumnType::kText, true}, {"latest", ColumnType::kInt, false}}, {}},
@@ -128,7 +129,10 @@ store::Put PutExperiment(const model::Experiment& experiment) {
           {},
           {}};
 }
-store::Put PutTarget(const model::TargetRecord& target) { return {"target", {target.name, model::ToJson(target).Dump(), {}}, {}, {}}; }
+store::Put PutTarget(const model::TargetRecord& target) { return {"target", {target.Key(), model::ToJson(target).Dump(), {target.workspace}}, {}, {}}; }
+store::Put PutUsage(const model::NodeUsage& usage) {
+  return {"usage", {StrCat(usage.node, "@", usage.gone.micros), model::ToJson(usage).Dump(), {usage.target, usage.gone.micros}}, {}, {}};
+}
 store::Put PutNode(const model::NodeRecord& node) { return {"node", {node.name, model::ToJson(node).Dump(), {node.target}}, {}, {}}; }
 
 store::Put PutEnvironment(const model::EnvironmentRecord& environment) {

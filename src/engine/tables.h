@@ -13,6 +13,7 @@
 #include "model/registry.h"
 #include "model/run.h"
 #include "model/secret.h"
+#include "model/target.h"
 #include "store/store.h"
 
 namespace ferry::engine {
@@ -39,6 +40,7 @@ store::Put PutWorkspace(const model::Workspace& workspace);
 store::Put PutExperiment(const model::Experiment& experiment);
 store::Put PutTarget(const model::TargetRecord& target);
 store::Put PutNode(const model::NodeRecord& node);
+store::Put PutUsage(const model::NodeUsage& usage);
 store::Put PutEnvironment(const model::EnvironmentRecord& environment);
 store::Put PutEnvironmentName(const model::EnvironmentName& name);
 store::Put PutBuild(const model::BuildRecord& build);

@@ -115,6 +115,18 @@ FERRY_HANDLER(AgentInput);
 FERRY_HANDLER(AgentReadFile);
 FERRY_HANDLER(AgentOutput);
 std::unique_ptr<http::BodySink> AgentWriteFile(const Parts& parts, const Call& call);
+// compute.cc
+FERRY_HANDLER(ListTargets);
+FERRY_HANDLER(AddTarget);
+FERRY_HANDLER(ShowTarget);
+FERRY_HANDLER(UpdateTarget);
+FERRY_HANDLER(DeleteTarget);
+FERRY_HANDLER(ListTargetNodes);
+FERRY_HANDLER(ExplainTarget);
+FERRY_HANDLER(EvictTarget);
+FERRY_HANDLER(ListVmSizes);
+FERRY_HANDLER(ListCapabilities);
+FERRY_HANDLER(ShowCost);
 // agents.cc
 FERRY_HANDLER(AgentCommands);
 FERRY_HANDLER(AgentHello);
@@ -153,6 +165,9 @@ Result<void> CheckSnapshot(const Parts& parts, const std::string& id);
 
 // An artifact as it is kept, for clients.
 Json ArtifactView(Json artifact);
+
+// The cluster that a run to 'amlcompute' brings along. kInvalid names the field.
+Result<model::TargetRecord> ClusterOfRun(const Json& body, const model::Run& run);
 
 // A registered or curated environment, and for a name that stands for another the name asked for and what it really contains.
 struct FoundEnvironment {
