@@ -133,9 +133,9 @@ def test_the_page_is_true(workspace, tmp_path, monkeypatch):
                           "source/train.py": "import os, sys\nos.makedirs('outputs')\nopen('outputs/model.txt', 'w').write(str(os.listdir(sys.argv[2])))\n"
                                              "open(os.path.join(sys.argv[4], 'result.txt'), 'w').write('fine')\n"})
     scope = {"ws": workspace, "archive_folder": str(tmp_path / "archive")}
-    page = (ROOT / "docs" / "how-to" / "data.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "data-python.md").read_text()
     for block in re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M):
-        exec(compile(block, "data.md", "exec"), scope)
+        exec(compile(block, "data-python.md", "exec"), scope)
     assert (tmp_path / "copy/titanic/train.csv").exists() and len(scope["frame"]) > 5 and scope["raw"].name == "archive"
     assert (tmp_path / "models/model.txt").read_text() == "['train.csv']"
     assert Dataset.get_by_name(workspace, "results").to_path() == ["/result.txt"]
