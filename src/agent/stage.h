@@ -9,24 +9,18 @@
 //   uploaded.json    outputs that are at their datastore
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "agent/data_job.h"
 #include "agent/folder.h"
 #include "base/result.h"
 #include "http/client.h"
 #include "model/message.h"
 
 namespace ferry::agent {
-
-struct StageWatch {
-  std::function<bool()> stopping;                       // asked between steps
-  std::function<void()> progress;                       // the log has grown
-  std::function<void(std::chrono::milliseconds)> wait;  // before something is tried again; shorter when it stops
-};
 
 // What the script gets to see.
 struct Staged {

@@ -100,13 +100,15 @@ Result<DataPath> PathFromJson(const Json& json, const std::string& field, const 
   TRY(std::string inside, Text(json, field, "path"));
   if (!path.url.empty()) {
     std::string at = StrCat(field, ".url");
-    if (!path.datastore.empty() || !inside.empty()) return MakeError(Code::kInvalid, "data.path", StrCat(at, " cannot be given with a datastore or a path"), at);
+    if (!path.datastore.empty() || !inside.empty())
+      return MakeError(Code::kInvalid, "data.path", StrCat(at, " cannot be given with a datastore or a path"), at);
     bool web = path.url.starts_with("http://") || path.url.starts_with("https://");
     bool plain = std::all_of(path.url.begin(), path.url.end(), [](unsigned char c) { return c > 0x20 && c < 0x7F; });
     std::string_view host = std::string_view(path.url).substr(path.url.find("//") == std::string::npos ? 0 : path.url.find("//") + 2);
     host = host.substr(0, host.find_first_of("/?#"));
     if (!web || !plain || host.empty())
-      return MakeError(Code::kInvalid, "data.url", StrCat(at, " is '", path.url.substr(0, 200), "'; expected an address that begins with http:// or https://"), at);
+      return MakeError(Code::kInvalid, "data.url", StrCat(at, " is '", path.url.substr(0, 200), "'; expected an address that begins with http:// or https://"),
+                       at);
     if (host.find('@') != std::string_view::npos)
       return MakeError(Code::kInvalid, "data.url", StrCat(at, " holds a user or a password; addresses are kept as they are: use a datastore"), at);
     return path;

@@ -47,7 +47,7 @@ struct DataRegistration {
 
 struct DataOutput {
   std::string datastore;
-  std::string path;                  // a folder; `{run-id}` and `{output-name}` are filled in
+  std::string path;                   // a folder; `{run-id}` and `{output-name}` are filled in
   DataMode mode = DataMode::kUpload;  // or kMount: it goes to the datastore at the end all the same
   std::string path_on_compute;
   bool overwrite = false;

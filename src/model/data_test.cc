@@ -17,9 +17,10 @@ std::string OutputError(const std::string& text) {
 }
 
 TEST(Data, InputsAndBack) {
-  auto inputs = DataInputsFromJson(*ParseJson(R"({"train":{"paths":[{"path":"./a/b/"},{"datastore":"d","path":"x/*.csv"},{"url":"https://h/f"}],"mode":"Download",
+  auto inputs =
+      DataInputsFromJson(*ParseJson(R"({"train":{"paths":[{"path":"./a/b/"},{"datastore":"d","path":"x/*.csv"},{"url":"https://h/f"}],"mode":"Download",
       "path_on_compute":"/tmp/x/","environment_variable":"V","overwrite":true,"dataset":"id"},"d-2":{"mode":"direct","dataset":"q"}})"),
-                                   "default");
+                         "default");
   ASSERT_TRUE(inputs.ok()) << inputs.error().message;
   const DataInput& train = inputs->at("train");
   EXPECT_EQ(train.paths[0], (DataPath{"default", "a/b", ""}));

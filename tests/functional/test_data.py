@@ -370,7 +370,7 @@ def test_cancel_while_staging(ferry, web):
 MANY = "import sys\nfor i in range(1500): open(sys.argv[1] + '/%04d' % i, 'w').write(str(i))"
 
 
-@pytest.mark.parametrize("killed", ["agent", "server"])
+@pytest.mark.parametrize("killed", ["agent", "server", "stopped"])
 @pytest.mark.parametrize("kind", ["folder", "own", "s3"])
 def test_killed_while_uploading(request, ferry, tmp_path, killed, kind):
     name = register_folder(ferry, "there", tmp_path / "there") if kind == "folder" else "workspaceblobstore"
@@ -387,7 +387,7 @@ def test_killed_while_uploading(request, ferry, tmp_path, killed, kind):
     if killed == "agent":
         ferry.kill_agent()
     else:
-        ferry.kill_server()
+        ferry.kill_server() if killed == "server" else ferry.stop()
         ferry.start()
     view = ferry.wait(run, "Completed", timeout=60)
     assert view["attempt"] == 1
