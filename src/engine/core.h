@@ -464,6 +464,8 @@ class Core {
   // The version that the definition has under its name, given now or before, and whether it is new.
   Result<std::pair<int64_t, bool>> Register(const model::EnvironmentRecord& environment, Time now);
   void TakeFacts(model::Run& run, const model::Facts& facts, Time now);
+  // Makes a dataset of what a run has put into a datastore, under a name when it is to have one and the script succeeded. Its id, or "".
+  std::string DatasetOfOutput(const model::Run& run, const std::string& output, Time now);
   Result<void> CheckSequence(NodeState& node, int64_t session, int64_t sequence);
   void Step(model::Run& run, const model::AttemptInput& input, Time now);
   void Wait(const model::Run& run);

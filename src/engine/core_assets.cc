@@ -162,6 +162,32 @@ Result<Json> Core::On(const SaveDataset& input, Time now) {
   return view(dataset, true);
 }
 
+std::string Core::DatasetOfOutput(const model::Run& run, const std::string& name, Time now) {
+  auto output = run.spec.outputs.find(name);
+  if (output == run.spec.outputs.end()) return {};
+  std::string path = StrCat(model::FilledPath(output->second, name, run.id), "/**");
+  SaveDataset save;
+  save.create_new_version = true;
+  save.dataset.workspace = run.workspace;
+  save.dataset.user = run.user;
+  save.dataset.type = "File";
+  Json paths = Json::MakeArray();
+  paths.Push(Json::MakeObject({{"datastore", output->second.datastore}, {"path", std::move(path)}}));
+  save.dataset.definition = Json::MakeObject({{"paths", std::move(paths)}});
+  const auto* finalizing = std::get_if<model::Finalizing>(&run.attempt().phase);
+  if (const auto& wanted = output->second.registration; wanted && finalizing && model::ReasonOf(finalizing->exit) == model::EndReason::kSucceeded) {
+    save.dataset.name = wanted->name;
+    save.dataset.description = wanted->description;
+    save.dataset.tags = wanted->tags;
+    save.dataset.type = wanted->type;
+    if (!wanted->read.empty()) save.dataset.definition.Set("read", ParseJson(wanted->read).value());
+    if (!wanted->steps.empty()) save.dataset.definition.Set("steps", ParseJson(wanted->steps).value());
+  }
+  save.dataset.hash = model::DatasetHash(save.dataset.type, save.dataset.definition);
+  auto saved = On(save, now);
+  return saved.ok() ? saved->GetString("id") : std::string();
+}
+
 Result<Json> Core::On(const UpdateDataset& input, Time now) {
   TRY(Dataset dataset, FindDataset(input.workspace, input.name, input.version));
   TRY_VOID(ChangeTags(dataset.tags, input.set_tags, input.remove_tags));

@@ -117,6 +117,8 @@ void Core::TakeFacts(model::Run& run, const model::Facts& facts, Time now) {
     run.properties["ferry.environment.lock"] = lock;
     everything = true;
   }
+  for (model::DataUse& use : run.attempt().data)
+    if (use.how == "uploaded" && use.dataset.empty()) use.dataset = DatasetOfOutput(run, use.name, now);
   Touch(run, everything);
   if (facts.environment.key.empty()) return;
   // What is used stays longest.

@@ -175,11 +175,13 @@ bool Record(Attempt& attempt, const std::vector<Clock>& clocks, const Environmen
   }
   for (const DataUse& use : data) {
     auto it = std::find_if(attempt.data.begin(), attempt.data.end(), [&](const DataUse& u) { return u.name == use.name; });
-    if (it != attempt.data.end() && *it == use) continue;
+    DataUse said = use;
+    if (it != attempt.data.end()) said.dataset = it->dataset;
+    if (it != attempt.data.end() && *it == said) continue;
     if (it == attempt.data.end())
-      attempt.data.push_back(use);
+      attempt.data.push_back(std::move(said));
     else
-      *it = use;
+      *it = std::move(said);
     changed = true;
   }
   return changed;

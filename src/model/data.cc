@@ -176,12 +176,22 @@ Result<DataOutput> OutputFromJson(const Json& json, const std::string& field, co
   }
   if (const Json* registration = json.Find("register"); registration && !registration->is_null()) {
     std::string at = StrCat(field, ".register");
-    TRY_VOID(CheckKnown(*registration, at, {"name", "description", "tags"}));
+    TRY_VOID(CheckKnown(*registration, at, {"name", "description", "tags", "type", "read", "steps"}));
     DataRegistration made;
     TRY(made.name, Text(*registration, at, "name", 255));
     if (made.name.empty()) return MakeError(Code::kInvalid, "data.register", StrCat(at, ".name is empty; expected the name of a dataset"), StrCat(at, ".name"));
     TRY(made.description, Text(*registration, at, "description", 65536));
     made.tags = registration->GetStringMap("tags");
+    if (const Json* type = registration->Find("type"); type && !type->is_null()) {
+      if (!type->is_string() || (type->as_string() != "File" && type->as_string() != "Tabular"))
+        return MakeError(Code::kInvalid, "data.register", StrCat(at, ".type is ", type->Dump().substr(0, 80), "; expected \"File\" or \"Tabular\""),
+                         StrCat(at, ".type"));
+      made.type = type->as_string();
+    }
+    if (const Json* read = registration->Find("read"); read && read->is_object()) made.read = read->Dump();
+    if (const Json* steps = registration->Find("steps"); steps && steps->is_array()) made.steps = steps->Dump();
+    if (made.read.size() + made.steps.size() > (128u << 10))
+      return MakeError(Code::kTooLarge, "field.too_long", StrCat(at, " has more than 128 KB of read and steps"), at);
     if (made.tags.size() > 500) return MakeError(Code::kTooLarge, "field.too_many", StrCat(at, ".tags has more than 500 entries"), StrCat(at, ".tags"));
     output.registration = std::move(made);
   }
@@ -251,6 +261,9 @@ Json ToJson(const DataOutput& output) {
   if (output.registration) {
     Json made = Json::MakeObject({{"name", output.registration->name}});
     made.SetIf("description", output.registration->description);
+    if (output.registration->type != "File") made.Set("type", output.registration->type);
+    if (!output.registration->read.empty()) made.Set("read", ParseJson(output.registration->read).value());
+    if (!output.registration->steps.empty()) made.Set("steps", ParseJson(output.registration->steps).value());
     if (!output.registration->tags.empty()) made.Set("tags", output.registration->tags);
     json.Set("register", std::move(made));
   }
@@ -259,11 +272,12 @@ Json ToJson(const DataOutput& output) {
 
 Json ToJson(const DataUse& use) {
   Json json = Json::MakeObject({{"name", use.name}, {"how", use.how}, {"files", use.files}, {"bytes", use.bytes}});
-  return json.SetIf("path", use.path).SetIf("note", use.note);
+  return json.SetIf("path", use.path).SetIf("note", use.note).SetIf("dataset", use.dataset);
 }
 
 DataUse DataUseFromJson(const Json& json) {
-  return {json.GetString("name"), json.GetString("how"), json.GetString("path"), json.GetInt("files"), json.GetInt("bytes"), json.GetString("note")};
+  return {json.GetString("name"), json.GetString("how"),  json.GetString("path"),   json.GetInt("files"),
+          json.GetInt("bytes"),   json.GetString("note"), json.GetString("dataset")};
 }
 
 Json ToJson(const std::map<std::string, DataInput>& inputs) {

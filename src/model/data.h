@@ -41,6 +41,9 @@ struct DataRegistration {
   std::string name;
   std::string description;
   std::map<std::string, std::string> tags;
+  std::string type = "File";  // or "Tabular", with what its definition says beside its path, as JSON
+  std::string read = {};
+  std::string steps = {};
 
   bool operator==(const DataRegistration&) const = default;
 };
@@ -64,7 +67,8 @@ struct DataUse {
   std::string path;  // on the node, as the script saw it
   int64_t files = 0;
   int64_t bytes = 0;
-  std::string note;  // what the user is to know: why a mount is a copy
+  std::string note;          // what the user is to know: why a mount is a copy
+  std::string dataset = {};  // that an output became; the server's to say
 
   bool operator==(const DataUse&) const = default;
 };

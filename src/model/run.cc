@@ -261,7 +261,7 @@ Json OutputDatasets(const Run& run) {
   Json list = Json::MakeArray();
   for (const auto& [name, output] : run.spec.outputs) {
     Json item = Json::MakeObject({{"name", name}, {"datastore", output.datastore}, {"path", FilledPath(output, name, run.id)}});
-    if (const DataUse* use = UseOf(run, name)) item.Set("how", use->how).Set("files", use->files).Set("bytes", use->bytes);
+    if (const DataUse* use = UseOf(run, name)) item.Set("how", use->how).Set("files", use->files).Set("bytes", use->bytes).SetIf("dataset", use->dataset);
     list.Push(std::move(item));
   }
   return list;

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from azureml.core import Dataset, Datastore, Experiment, Model, Run, ScriptRunConfig
 from azureml.data import OutputFileDatasetConfig
+from azureml.exceptions import ActivityFailedException, UserErrorException
 from data_fixture import workspace  # noqa: F401
 from ferry.client import NotFound
 from ferry_fixture import PYTHON, read_tree, write_tree
@@ -85,7 +86,24 @@ open(os.path.join(sys.argv[2], "s.txt"), "w").write("s")
     assert kept.to_path() == ["/r.csv"] and kept.tags == {"k": "v"}
     assert Dataset.Tabular.from_delimited_files((store, f"results/{run.id}/*.csv")).to_pandas_dataframe()["x"].tolist() == [3]
     assert store.download(tmp_path / "out", prefix="plain/", show_progress=False) == 1
-    assert run.get_details()["outputDatasets"][0]["dataset"].download(str(tmp_path / "got")) == [str(tmp_path / "got" / "r.csv")]
+    made = {d["dataset"].name: d["dataset"] for d in run.get_details()["outputDatasets"]}
+    assert made["results"].download(str(tmp_path / "got")) == [str(tmp_path / "got" / "r.csv")]
+
+
+def test_an_output_becomes_a_table(workspace, store, tmp_path):
+    script = SHOW + 'open(os.path.join(sys.argv[1], "t.csv"), "w").write("x,y\\n1,2\\n")'
+    output = OutputFileDatasetConfig("rows", (store, "rows/{run-id}")).read_delimited_files().drop_columns("y").register_on_complete("rows")
+    run_of(workspace, tmp_path / "source", script, [output])
+    assert Dataset.get_by_name(workspace, "rows").to_pandas_dataframe().to_dict("list") == {"x": [1]}
+
+
+def test_a_failed_run_registers_nothing(workspace, store, tmp_path):
+    script = SHOW + 'open(os.path.join(sys.argv[1], "t.csv"), "w").write("x\\n1\\n"); sys.exit(3)'
+    output = OutputFileDatasetConfig("lost", (store, "lost/{run-id}")).register_on_complete("lost")
+    with pytest.raises(ActivityFailedException):
+        run_of(workspace, tmp_path / "source", script, [output])
+    with pytest.raises(UserErrorException):
+        Dataset.get_by_name(workspace, "lost")
 
 
 def test_scripts_use_data_and_models_themselves(workspace, store, tmp_path):

@@ -553,8 +553,9 @@ def test_outputs_of_runs(store):
         "datastore": "workspaceblobstore", "path": "out/{run-id}", "mode": "upload", "overwrite": True, "path_on_compute": "made", "globs": ["*.csv"],
         "register": {"name": "results", "description": "d", "tags": {"k": "v"}}}
     table = OutputFileDatasetConfig("table", (store, "t")).read_delimited_files().drop_columns("x").register_on_complete("tables")
-    with pytest.raises(ScenarioNotSupportedException, match="^register_on_complete of an output that is read as a table is not part of this version of Ferry yet."):
-        table._ferry_argument(submission)
+    table._ferry_argument(submission)
+    registered = submission["outputs"].pop("table")["register"]
+    assert (registered["name"], registered["type"], registered["steps"]) == ("tables", "Tabular", [{"op": "drop", "columns": ["x"]}])
     OutputFileDatasetConfig("table", (store, "t")).read_parquet_files().keep_columns(["x"])._ferry_argument(submission)
     assert submission["outputs"]["table"]["path"] == "t"
     with pytest.raises(UserErrorException, match="the output of another run, which only a pipeline can order"):

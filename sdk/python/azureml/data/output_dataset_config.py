@@ -160,10 +160,13 @@ class OutputTabularDatasetConfig(OutputDatasetConfig):
 
     def _ferry_argument(self, submission: dict[str, Any]) -> str:
         """Adds the output to a submission and gives the text of the command line."""
-        if self._register:
-            raise not_yet("register_on_complete of an output that is read as a table", "Register the output itself, and make the table of it with "
+        if not self._register:
+            return self._output._ferry_argument(submission)
+        if "glob" in self._definition:
+            raise not_yet("register_on_complete of a table with path_glob", "Register the output itself, and make the table of it with "
                           "Dataset.Tabular when the run has completed.")
-        return self._output._ferry_argument(submission)
+        register = dict(self._register, type="Tabular", read=self._definition["read"], steps=self._definition["steps"])
+        return self._output._with(_register=register)._ferry_argument(submission)
 
 
 class HDFSOutputDatasetConfig(OutputDatasetConfig):
