@@ -188,6 +188,14 @@ def test_unknown_names(exp, nothing_new):
     assert "gone" in refused(lambda: Workspace.get("gone"), AzureMLException)
 
 
+def test_a_workspace_is_not_half_made(exp):
+    from azureml.exceptions import ScenarioNotSupportedException
+
+    said = refused(lambda: Workspace.create("half", default_cpu_compute_target=Workspace.DEFAULT_CPU_CLUSTER_CONFIGURATION), ScenarioNotSupportedException)
+    assert said == "A cluster that is made with its workspace (default_cpu_compute_target) is not part of this version of Ferry yet. Leave it out, and use the target 'local'."
+    assert "half" not in Workspace.list("")
+
+
 # A run that is there
 
 
