@@ -80,7 +80,7 @@ def _check(source_directory: Any, script: Any, arguments: Any, command: Any, com
         raise UserErrorException("script and command cannot both be given: take one of them")
     if command is not None and arguments is not None:
         raise UserErrorException("arguments go with a script; with a command they are part of the command")
-    if arguments is not None and (isinstance(arguments, (str, bytes)) or not hasattr(arguments, "__iter__")):
+    if arguments is not None and (isinstance(arguments, (str, bytes, Mapping)) or not hasattr(arguments, "__iter__")):
         raise UserErrorException(f"arguments must be a list, not a value of type {type(arguments).__name__}")
     if command is not None and (not isinstance(command, (str, list, tuple)) or not command):
         raise UserErrorException("command must be a text or a list of words, and not empty")

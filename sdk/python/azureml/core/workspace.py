@@ -87,8 +87,12 @@ class Workspace:
                description: str | None = None) -> Workspace:
         """Makes a workspace, or gives the one that is there when ``exist_ok``. What has no meaning off Azure is recorded."""
         from ferry.client import Client, Conflict
+        from ferry.not_yet import not_yet
 
         _check_name(name, "name")
+        for argument, given in (("default_cpu_compute_target", default_cpu_compute_target), ("default_gpu_compute_target", default_gpu_compute_target)):
+            if given is not None:
+                raise not_yet(f"A cluster that is made with its workspace ({argument})", "Leave it out, and use the target 'local'.")
         recorded = {"subscription_id": subscription_id, "resource_group": resource_group, "location": location, "sku": sku,
                     "storage_account": storage_account, "key_vault": key_vault, "app_insights": app_insights,
                     "container_registry": container_registry, "adb_workspace": adb_workspace,
@@ -113,7 +117,6 @@ class Workspace:
         workspace._connection, workspace._record = client, record
         if show_output:
             print(f"Workspace '{name}' is ready at {client.url}.")
-        _create_default_targets(workspace, default_cpu_compute_target, default_gpu_compute_target)
         return workspace
 
     @staticmethod
@@ -499,11 +502,3 @@ def _read_config(path: str) -> dict[str, str]:
     if not settings.get("workspace_name"):
         raise UserErrorException(f"{path} has no 'workspace_name'; expected subscription_id, resource_group and workspace_name")
     return {key: _check_text(settings.get(key) or "", f"{path}: {key}") for key in ("subscription_id", "resource_group", "workspace_name")}
-
-
-def _create_default_targets(workspace: Workspace, cpu: Any, gpu: Any) -> None:
-    for name, configuration in ((Workspace.DEFAULT_CPU_CLUSTER_NAME, cpu), (Workspace.DEFAULT_GPU_CLUSTER_NAME, gpu)):
-        if configuration is not None:
-            from azureml.core.compute import ComputeTarget
-
-            ComputeTarget.create(workspace, name, configuration)
