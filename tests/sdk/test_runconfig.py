@@ -347,7 +347,7 @@ def test_a_cluster_for_one_run():
     config.target = "AmlCompute"
     with pytest.raises(UserErrorException) as caught:
         config._submission()
-    assert caught.value.message == "amlcompute.vm_size: expected the size of its machines, because target is 'amlcompute', found None"
+    assert caught.value.message == "amlcompute.vm_size: expected the size of its machines, because target is 'amlcompute', found nothing"
     config.amlcompute.vm_size = "STANDARD_D2_V2"
     got = config._submission()
     assert (got["target"], got["cluster"]) == ("amlcompute", {"vm_size": "STANDARD_D2_V2", "max_nodes": 1})

@@ -459,7 +459,7 @@ def argument_texts(arguments: Any, submission: dict[str, Any] | None, path: str 
 def _cluster(section: Mapping[str, Any]) -> dict[str, Any]:
     """The cluster that is made for the run and removed with it."""
     if not section["vmSize"]:
-        raise wrong("amlcompute.vm_size", "the size of its machines, because target is 'amlcompute'", None)
+        raise UserErrorException("amlcompute.vm_size: expected the size of its machines, because target is 'amlcompute', found nothing")
     if section["retainCluster"]:
         raise not_yet("Keeping the cluster that was made for a run (amlcompute.retain_cluster)", "Create a compute target and use its name.")
     cluster = {"vm_size": section["vmSize"], "max_nodes": section["clusterMaxNodeCount"]}
