@@ -97,11 +97,11 @@ TEST_F(AzureCommand, WhatIsNotThereYetSaysSo) {
   EXPECT_EQ(err(), "ferry: 'ferry run submit-hyperdrive' is not part of this version of Ferry yet.\n");
   EXPECT_EQ(Run({"az", "ml", "pipeline", "list"}), 1);
   EXPECT_EQ(err(), "ERROR: 'az ml pipeline list' is not part of this version of Ferry yet.\n");
-  EXPECT_EQ(Run({"computetarget", "create", "amlcompute", "-n", "c", "-s", "STANDARD_NC6", "--max-nodes", "4"}), 2);
-  EXPECT_EQ(err(), "ferry: Creating compute of type AmlCompute is not part of this version of Ferry yet.\n");
+  EXPECT_EQ(Run({"computetarget", "create", "computeinstance", "-n", "c", "-s", "STANDARD_NC6"}), 2);
+  EXPECT_EQ(err(), "ferry: Creating compute of type ComputeInstance is not part of this version of Ferry yet.\n");
   // Words are looked at first.
-  EXPECT_EQ(Run({"computetarget", "create", "amlcompute", "-n", "c", "-s", "STANDARD_NC6"}), 2);
-  EXPECT_TRUE(err().starts_with("ferry: computetarget create amlcompute needs --max-nodes N\n")) << err();
+  EXPECT_EQ(Run({"computetarget", "create", "computeinstance", "-n", "c"}), 2);
+  EXPECT_TRUE(err().starts_with("ferry: computetarget create computeinstance needs --vm-size SIZE\n")) << err();
 }
 
 TEST_F(AzureCommand, MetadataFileHoldsTheResult) {

@@ -28,12 +28,8 @@ constexpr std::pair<const char*, const char*> kRecorded[] = {
 
 // The flags of both versions, as members of a request: option -> member. A command has either.
 constexpr std::pair<const char*, const char*> kNumbers[] = {
-    {"min-nodes", "min_nodes"},
-    {"max-nodes", "max_nodes"},
-    {"idle-seconds-before-scaledown", "idle_seconds_before_scaledown"},
-    {"min-instances", "min_nodes"},
-    {"max-instances", "max_nodes"},
-    {"idle-time-before-scale-down", "idle_seconds_before_scaledown"},
+    {"min-nodes", "min_nodes"},           {"max-nodes", "max_nodes"},     {"idle-seconds-before-scaledown", "idle_seconds_before_scaledown"},
+    {"min-instances", "min_nodes"},       {"max-instances", "max_nodes"}, {"idle-time-before-scale-down", "idle_seconds_before_scaledown"},
     {"slots-per-node", "slots_per_node"},
 };
 constexpr std::pair<const char*, const char*> kTexts[] = {
@@ -83,7 +79,8 @@ Result<int> Create(Context& context, Json request) {
   TRY_VOID(AddFlags(context, request));
   TRY(std::string type, TypeOf(request));
   const std::string name = request.GetString("name");
-  if (name.empty()) return MakeError(Code::kInvalid, "args.missing", StrCat(context.arguments.group, " needs a name: --name NAME, or in --file"), context.arguments.group);
+  if (name.empty())
+    return MakeError(Code::kInvalid, "args.missing", StrCat(context.arguments.group, " needs a name: --name NAME, or in --file"), context.arguments.group);
   if (request.GetString("vm_size").empty())
     return MakeError(Code::kInvalid, "args.missing", StrCat(context.arguments.group, " needs a size: --size SIZE, or in --file; see: ferry compute sizes"),
                      context.arguments.group);
@@ -92,7 +89,8 @@ Result<int> Create(Context& context, Json request) {
   TRY(Session * session, context.Server());
   TRY(Json made, session->Send("POST", "/api/v1/computetargets", request));
   TRY(FolderSettings folder, context.Folder());
-  if (std::string attached = AttachedFolder(context.arguments.Get("path")); !attached.empty() && (folder.workspace.empty() ? "default" : folder.workspace) == workspace) {
+  if (std::string attached = AttachedFolder(context.arguments.Get("path"));
+      !attached.empty() && (folder.workspace.empty() ? "default" : folder.workspace) == workspace) {
     TRY(bool fresh, WriteTargetTemplate(attached, name, type));
     if (fresh) context.Note(StrCat("made .azureml/", name, ".runconfig; use it with: ferry run submit-script -c ", name));
   }
@@ -100,8 +98,8 @@ Result<int> Create(Context& context, Json request) {
   TRY(Json target, WaitWhile(context, *session, name, "Creating"));
   if (target.is_null()) return MakeError(Code::kConflict, "target.gone", StrCat("compute target '", name, "' was deleted meanwhile"), "--name");
   if (target.GetString("provisioning_state") == "Failed")
-    return MakeError(Code::kConflict, "target.failed", StrCat("compute target '", name, "' failed: ", target.GetString("provisioning_errors", "nobody said why")),
-                     "--name");
+    return MakeError(Code::kConflict, "target.failed",
+                     StrCat("compute target '", name, "' failed: ", target.GetString("provisioning_errors", "nobody said why")), "--name");
   return TellTarget(context, target);
 }
 
@@ -124,7 +122,8 @@ Result<int> Update(Context& context, Json request) {
   const std::string file = context.arguments.Get("file");
   TRY_VOID(AddFlags(context, request));
   const std::string name = request.GetString("name");
-  if (name.empty()) return MakeError(Code::kInvalid, "args.missing", StrCat(context.arguments.group, " needs a name: --name NAME, or in --file"), context.arguments.group);
+  if (name.empty())
+    return MakeError(Code::kInvalid, "args.missing", StrCat(context.arguments.group, " needs a name: --name NAME, or in --file"), context.arguments.group);
   TRY(std::string workspace, context.Workspace());
   TRY(std::string path, TargetPath(context, name));
   Json change = Json::MakeObject();
@@ -133,7 +132,8 @@ Result<int> Update(Context& context, Json request) {
   if (const Json* tags = request.Find("tags")) change.Set("set_tags", *tags);
   if (context.arguments.Has("remove-tag")) change.Set("remove_tags", context.arguments.All("remove-tag"));
   if (change.as_object().empty())
-    return MakeError(Code::kInvalid, "args.missing", StrCat(context.arguments.group, " needs something to change: the fewest or most nodes, or how long one may idle"),
+    return MakeError(Code::kInvalid, "args.missing",
+                     StrCat(context.arguments.group, " needs something to change: the fewest or most nodes, or how long one may idle"),
                      context.arguments.group);
   TRY(Session * session, context.Server());
   if (!file.empty()) {
@@ -156,7 +156,8 @@ Result<Json> OfFile(Context& context) {
 Result<int> CreateCluster(Context& context) {
   Json request = Json::MakeObject();
   for (const auto& [option, key] : kNumbers)
-    if (std::string_view(option) == "min-nodes" || std::string_view(option) == "idle-seconds-before-scaledown") request.Set(key, context.arguments.Number(option));
+    if (std::string_view(option) == "min-nodes" || std::string_view(option) == "idle-seconds-before-scaledown")
+      request.Set(key, context.arguments.Number(option));
   return Create(context, std::move(request));
 }
 

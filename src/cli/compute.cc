@@ -113,9 +113,10 @@ std::string Details(const Json& target) {
 
 // What of the server's machine is a target without having been made as one.
 Error InPlace(const Context& context) {
-  return MakeError(Code::kConflict, "compute.in_place",
-                   StrCat("compute target 'local' is the server's own machine and cannot be ", context.arguments.group.ends_with("detach") ? "detached" : "deleted"),
-                   "--name");
+  return MakeError(
+      Code::kConflict, "compute.in_place",
+      StrCat("compute target 'local' is the server's own machine and cannot be ", context.arguments.group.ends_with("detach") ? "detached" : "deleted"),
+      "--name");
 }
 
 }  // namespace
@@ -266,12 +267,9 @@ Result<int> EvictTarget(Context& context) {
 }
 
 Result<int> ShowCost(Context& context) {
-  static const Columns columns = {{"TARGET", "name", Style::kPlain, Align::kLeft, true},
-                                  {"NODE TIME", "node_seconds", Style::kDuration, Align::kRight},
-                                  {"BUSY", "busy_seconds", Style::kDuration, Align::kRight},
-                                  {"IDLE", "idle_seconds", Style::kDuration, Align::kRight},
-                                  {"IDLE %", "idle_share", Style::kPlain, Align::kRight},
-                                  {"COST", "cost", Style::kPlain, Align::kRight}};
+  static const Columns columns = {{"TARGET", "name", Style::kPlain, Align::kLeft, true},     {"NODE TIME", "node_seconds", Style::kDuration, Align::kRight},
+                                  {"BUSY", "busy_seconds", Style::kDuration, Align::kRight}, {"IDLE", "idle_seconds", Style::kDuration, Align::kRight},
+                                  {"IDLE %", "idle_share", Style::kPlain, Align::kRight},    {"COST", "cost", Style::kPlain, Align::kRight}};
   TRY(std::string workspace, context.Workspace());
   TRY(Session * session, context.Server());
   TRY(Json targets, session->GetAll("/api/v1/cost", {{"workspace", workspace}}, "targets"));
@@ -299,11 +297,8 @@ Result<int> ListSizes(Context& context) {
 }
 
 Result<int> ListCapabilities(Context& context) {
-  static const Columns columns = {{"TARGET", "target", Style::kPlain, Align::kLeft, true},
-                                  {"GPU", "gpu"},
-                                  {"HYPERDRIVE", "hyperdrive"},
-                                  {"AUTOML", "automl"},
-                                  {"PIPELINES", "pipelines"}};
+  static const Columns columns = {
+      {"TARGET", "target", Style::kPlain, Align::kLeft, true}, {"GPU", "gpu"}, {"HYPERDRIVE", "hyperdrive"}, {"AUTOML", "automl"}, {"PIPELINES", "pipelines"}};
   TRY(Session * session, context.Server());
   TRY(Json table, session->GetAll("/api/v1/capabilities", {}, "capabilities"));
   Json rows = table;
