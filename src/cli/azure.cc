@@ -216,7 +216,8 @@ Result<int> ListClusters(Context& context) {
   Json clusters = Json::MakeArray();
   for (const Json& target : targets.as_array()) {
     Json cluster = Json::MakeObject({{"name", target.GetString("name")}});
-    for (const auto& [key, value] : NodeProperties(target).as_object()) cluster.Set(key, value);
+    const Json properties = NodeProperties(target);
+    for (const auto& [key, value] : properties.as_object()) cluster.Set(key, value);
     cluster.Set("allocationState", ToLower(cluster.GetString("allocationState", "Steady")));
     cluster.Set("provisioningState", ToLower(target.GetString("provisioning_state", "Succeeded"))).Set("creationTime", target.GetString("created"));
     if (target.Find("max_nodes"))

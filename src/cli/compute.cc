@@ -45,7 +45,7 @@ bool IsElastic(const Json& target) { return target.Find("max_nodes") && target.G
 Json TableRows(const Json& targets) {
   Json rows = targets;
   for (Json& target : rows.as_array()) {
-    const Json &status = Member(target, "status"), &runs = Member(target, "runs");
+    const Json status = Member(target, "status"), runs = Member(target, "runs");
     if (status.is_object()) target.Set("nodes", status.GetInt("current_node_count"));
     if (IsElastic(target)) target.Set("range", StrCat(target.GetInt("min_nodes"), "-", target.GetInt("max_nodes")));
     if (runs.is_object()) target.Set("running", runs.GetStrings("running").size()).Set("waiting", runs.GetInt("waiting"));

@@ -150,6 +150,7 @@ TEST_F(Compute, Listed) {
   EXPECT_EQ(Run({"compute", "list"}), 0) << err();
   EXPECT_EQ(out(),
             "TARGET  TYPE        SIZE            PRIORITY   NODES   OF  RUNNING  WAITING  STATE\n"
+            "------  ----------  --------------  ---------  -----  ---  -------  -------  ---------\n"
             "local   local                                      1                         Succeeded\n"
             "cpu     AmlCompute  STANDARD_D2_V2  dedicated      2  0-4        1        1  Resizing\n");
   asked_.clear();
@@ -191,7 +192,8 @@ TEST_F(Compute, LookedInto) {
   answers_["GET /api/v1/computetargets/cpu/nodes?workspace=default"] = {
       R"({"nodes":[{"name":"cpu-1","state":"running","runs":["r1"],"vm_size":"STANDARD_D2_V2","arrived":null,"seen":null}]})"};
   EXPECT_EQ(Run({"compute", "nodes", "cpu"}), 0) << err();
-  EXPECT_EQ(out(), "NODE   STATE    RUNS  SIZE            ARRIVED  SEEN\ncpu-1  running  r1    STANDARD_D2_V2\n");
+  EXPECT_EQ(out(),
+            "NODE   STATE    RUNS  SIZE            ARRIVED  SEEN\n-----  -------  ----  --------------  -------  ----\ncpu-1  running  r1    STANDARD_D2_V2\n");
   answers_["GET /api/v1/computetargets/cpu/explain?workspace=default"] = {
       R"({"reason":"+2 nodes because r1 waits","next":"a node leaves in 30 m","decisions":[{"time":"","reason":"r1 waits","change":2}]})"};
   EXPECT_EQ(Run({"compute", "explain", "cpu"}), 0) << err();
@@ -207,10 +209,13 @@ TEST_F(Compute, LookedInto) {
   EXPECT_NE(out().find("total"), std::string::npos) << out();
   answers_["GET /api/v1/vmsizes"] = {R"({"vmsizes":[{"name":"STANDARD_D2_V2","vCPUs":2,"memoryGB":7,"gpus":0,"maxResourceVolumeMB":102400,"price":0.11}]})"};
   EXPECT_EQ(Run({"compute", "sizes"}), 0) << err();
-  EXPECT_EQ(out(), "SIZE            CORES  MEMORY GB  GPUS  PRICE AN HOUR\nSTANDARD_D2_V2      2          7     0           0.11\n");
+  EXPECT_EQ(out(),
+            "SIZE            CORES  MEMORY GB  GPUS  PRICE AN HOUR\n--------------  -----  ---------  ----  -------------\nSTANDARD_D2_V2      2          7    "
+            " 0           0.11\n");
   answers_["GET /api/v1/capabilities"] = {R"({"capabilities":[{"target":"AmlCompute","gpu":true,"hyperdrive":true,"automl":false,"pipelines":true}]})"};
   EXPECT_EQ(Run({"compute", "capabilities"}), 0) << err();
-  EXPECT_EQ(out(), "TARGET      GPU  HYPERDRIVE  AUTOML  PIPELINES\nAmlCompute  yes  yes         no      yes\n");
+  EXPECT_EQ(out(),
+            "TARGET      GPU  HYPERDRIVE  AUTOML  PIPELINES\n----------  ---  ----------  ------  ---------\nAmlCompute  yes  yes         no      yes\n");
 }
 
 }  // namespace

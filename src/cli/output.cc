@@ -117,7 +117,7 @@ void AddLine(std::string& out, std::string_view name, const std::string& value) 
   if (value.empty()) return;
   out += name;
   out.append(name.size() < 14 ? 14 - name.size() : 1, ' ');
-  out += StrCat(value, "\n");
+  out.append(value).append("\n");
 }
 
 }  // namespace ferry::cli
