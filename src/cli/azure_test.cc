@@ -103,7 +103,7 @@ TEST_F(AzureCommand, WhatIsNotThereYetSaysSo) {
   EXPECT_EQ(err(), "ferry: Creating compute of type ComputeInstance is not part of this version of Ferry yet.\n");
   // Words are looked at first.
   EXPECT_EQ(Run({"computetarget", "create", "computeinstance", "-n", "c"}), 2);
-  EXPECT_TRUE(err().starts_with("ferry: computetarget create computeinstance needs --vm-size SIZE\n")) << err();
+  EXPECT_TRUE(err().starts_with("ferry: computetarget create computeinstance needs -s/--vm-size SIZE\n")) << err();
 }
 
 TEST_F(AzureCommand, MetadataFileHoldsTheResult) {
