@@ -346,6 +346,13 @@ def test_answers(server, tmp_path):
     ask("PATCH", "/api/v1/workspaces/team", {"friendly_name": "The team", "properties": {"location": "here"}}, template="/api/v1/workspaces/{name}")
     assert ask("DELETE", "/api/v1/workspaces/default", template="/api/v1/workspaces/{name}")[0] == 409
     ask("DELETE", "/api/v1/workspaces/team", template="/api/v1/workspaces/{name}")
+    secret = "/api/v1/secrets/{name}"
+    assert ask("PUT", "/api/v1/secrets/key", {"value": "hush", "content_type": "text/plain"}, template=secret)[0] == 201
+    assert ask("PUT", "/api/v1/secrets/key", {"value": "hush"}, template=secret)[0] == 200
+    assert ask("GET", "/api/v1/secrets/key", template=secret)[1]["value"] == "hush"
+    assert "hush" not in json.dumps(ask("GET", "/api/v1/secrets")[1])
+    ask("DELETE", "/api/v1/secrets/key", template=secret)
+    assert ask("GET", "/api/v1/secrets/key", template=secret)[0] == 404
     ask("GET", "/api/v1/nodes")
     ask("POST", "/api/v1/users", {"name": "rita", "role": "reader"})
     ask("GET", "/api/v1/users")

@@ -32,6 +32,11 @@ FERRY_HANDLER(AddExperiment);
 FERRY_HANDLER(ShowExperiment);
 FERRY_HANDLER(UpdateExperiment);
 FERRY_HANDLER(DeleteExperiment);
+// secrets.cc
+FERRY_HANDLER(ListSecrets);
+FERRY_HANDLER(SetSecret);
+FERRY_HANDLER(ReadSecret);
+FERRY_HANDLER(DeleteSecret);
 // runs.cc
 FERRY_HANDLER(SubmitRun);
 FERRY_HANDLER(ListRuns);
@@ -93,6 +98,18 @@ FERRY_HANDLER(ShowDatasetById);
 FERRY_HANDLER(ListDatasetVersions);
 FERRY_HANDLER(UpdateDataset);
 FERRY_HANDLER(UnregisterDataset);
+// compute.cc
+FERRY_HANDLER(ListTargets);
+FERRY_HANDLER(AddTarget);
+FERRY_HANDLER(ShowTarget);
+FERRY_HANDLER(UpdateTarget);
+FERRY_HANDLER(DeleteTarget);
+FERRY_HANDLER(ListTargetNodes);
+FERRY_HANDLER(ExplainTarget);
+FERRY_HANDLER(EvictTarget);
+FERRY_HANDLER(ListVmSizes);
+FERRY_HANDLER(ListCapabilities);
+FERRY_HANDLER(ShowCost);
 // agents.cc
 FERRY_HANDLER(AgentCommands);
 FERRY_HANDLER(AgentHello);
@@ -131,6 +148,9 @@ Result<void> CheckSnapshot(const Parts& parts, const std::string& id);
 
 // An artifact as it is kept, for clients.
 Json ArtifactView(Json artifact);
+
+// The cluster that a run to 'amlcompute' brings along. kInvalid names the field.
+Result<model::TargetRecord> ClusterOfRun(const Json& body, const model::Run& run);
 
 // A registered or curated environment, and for a name that stands for another the name asked for and what it really contains.
 struct FoundEnvironment {

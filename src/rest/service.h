@@ -1,6 +1,6 @@
 // The routes under /api/v1 and beside it, as one http::Service: a table of method, path, need and handler (service.cc), handlers by noun
-// (runs.cc, run_changes.cc, logs.cc, metrics.cc, blobs.cc, environments.cc, models.cc, datasets.cc, agents.cc, admin.cc, workspaces.cc). Translates
-// between the wire and the engine; decides nothing itself.
+// (runs.cc, run_changes.cc, logs.cc, metrics.cc, blobs.cc, environments.cc, models.cc, datasets.cc, agents.cc, admin.cc, workspaces.cc, secrets.cc).
+// Translates between the wire and the engine; decides nothing itself.
 #pragma once
 
 #include <atomic>

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "blob/files/file_blob_store.h"
+#include "compute/process/process_provider.h"
 #include "engine/engine.h"
 #include "http/server.h"
 #include "logs/log_store.h"
@@ -18,6 +19,7 @@
 #include "rest/service.h"
 #include "series/series.h"
 #include "server/local_agent.h"
+#include "server/providers.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace ferry::server {
@@ -64,6 +66,8 @@ class RunningServer : public Server {
     hooks.access_changed = [this] {
       if (auto loaded = access_->Reload(); !loaded.ok()) os::Log(os::Level::kError, "users and tokens could not be read", {{"error", loaded.error().message}});
     };
+    providers_ = std::make_unique<Providers>([this](const model::TargetRecord& target) { return MakeProvider(target); });
+    hooks.compute = [this](const engine::Effect& effect) { providers_->Do(effect); };
     engine::CoreSettings core;
     core.node_grace = std::chrono::seconds(settings.node_grace_seconds);
     TRY(engine_, engine::Engine::Start(*store_, core, hooks));
@@ -106,19 +110,25 @@ class RunningServer : public Server {
     TRY_VOID(os::WriteFileAtomic(Path("server.pid"), StrCat(os::Self().pid, "\n"), 0644, false));
 
     summaries_ = std::jthread([this](std::stop_token stop) { SummaryLoop(stop); });
+    agent_options_ = {"--environment-cache-gb",   StrCat(settings.environment_cache_gb),
+                      "--environment-cache-days", StrCat(settings.environment_cache_days),
+                      "--conda-strict",           settings.conda_strict ? "true" : "false",
+                      "--container-engine",       settings.container_engine,
+                      "--image-aliases",          settings.image_aliases};
     if (settings.agent) {
       int slots = settings.slots ? static_cast<int>(settings.slots) : static_cast<int>(os::CoreCount());
-      local_agent_ = std::make_unique<LocalAgent>(settings.home, agent_program, access_->NodeToken("local"),
-                                                  std::vector<std::string>{"--slots", StrCat(slots), "--environment-cache-gb", StrCat(settings.environment_cache_gb),
-                                                                           "--environment-cache-days", StrCat(settings.environment_cache_days), "--conda-strict",
-                                                                           settings.conda_strict ? "true" : "false", "--container-engine", settings.container_engine,
-                                                                           "--image-aliases", settings.image_aliases});
+      std::vector<std::string> options = {"--slots", StrCat(slots)};
+      options.insert(options.end(), agent_options_.begin(), agent_options_.end());
+      local_agent_ = std::make_unique<LocalAgent>(settings.home, agent_program, access_->NodeToken("local"), std::move(options));
     }
+    TRY(agent_file_, PutAgent(settings.home, agent_program));
+    providers_->Start(*engine_);
     os::Log(os::Level::kInfo, "serving", {{"url", url_}, {"version", version}});
     return {};
   }
 
   ~RunningServer() override {
+    if (providers_) providers_->Stop();
     local_agent_.reset();
     if (summaries_.joinable()) {
       summaries_.request_stop();
@@ -155,6 +165,21 @@ class RunningServer : public Server {
 
  private:
   std::string Path(std::string_view name) const { return os::JoinPath(settings_.home, name); }
+
+  Result<std::unique_ptr<compute::NodeProvider>> MakeProvider(const model::TargetRecord& target) {
+    if (target.provider != "process")
+      return MakeError(Code::kInvalid, "target.provider", StrCat("provider '", target.provider, "' is not part of this version of Ferry yet."), "provider");
+    compute::ProcessSettings process;
+    process.folder = Path("nodes");
+    process.program = agent_file_;
+    process.url_file = Path("server.json");
+    process.target = target.Key();
+    process.slots = target.slots;
+    process.token = [this](const std::string& node) { return access_->NodeToken(node); };
+    process.options = agent_options_;
+    process.options.insert(process.options.end(), {"--gpus", "none"});
+    return std::unique_ptr<compute::NodeProvider>(std::make_unique<compute::ProcessProvider>(std::move(process)));
+  }
 
   uint16_t LastPort() const {
     auto text = os::ReadFile(Path("server.json"), 1u << 20);
@@ -230,6 +255,9 @@ class RunningServer : public Server {
   std::unique_ptr<rest::Service> service_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> local_http_;  // plain, on loopback, when the other one is not
+  std::unique_ptr<Providers> providers_;
+  std::string agent_file_;
+  std::vector<std::string> agent_options_;
   std::unique_ptr<LocalAgent> local_agent_;
   std::string url_;
   std::string local_url_;
