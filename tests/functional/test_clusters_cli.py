@@ -3,16 +3,9 @@
 import json
 
 import pytest
-from ferry_fixture import PYTHON, wait_until
+from ferry_fixture import PYTHON, wait_until, write_tree
 
 SIZE = "STANDARD_D2_V2"
-
-
-def write_tree(folder, files):
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Compute targets: configurations and what is wrong with them, what is not there, what comes later, and the forms of a target."""
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from azureml.core.compute_target import LocalTarget
 from azureml.core.workspace import CallableDict
 from azureml.exceptions import ComputeTargetException
 from ferry.client import Conflict, NotFound, Refused
+from ferry_fixture import wait_until, write_tree
 
 
 class FakeClient:
@@ -339,3 +341,81 @@ def test_other_kinds_in_lists(monkeypatch):
     assert [one.name for one in ComputeTarget.list(WS)] == ["cpu-cluster", "machine"] and [one.name for one in RemoteCompute.list(WS)] == ["machine"]
     assert refused(RemoteCompute(WS, "machine").delete) == \
         "To delete compute of type VirtualMachine is not part of this version of Ferry yet. Use the target 'local'."
+
+
+# Against a real server
+
+
+@pytest.fixture
+def ws(own, outside, monkeypatch):
+    from azureml.core import Workspace
+
+    monkeypatch.setenv("FERRY_URL", own.url)
+    monkeypatch.setenv("FERRY_TOKEN", own.token)
+    return Workspace("sub", "rg", "default")
+
+
+def configuration(target):
+    from azureml.core.runconfig import RunConfiguration
+
+    config = RunConfiguration(script="train.py")
+    config.target = target
+    config.environment.python.user_managed_dependencies = True
+    config.environment.python.interpreter_path = sys.executable
+    return config
+
+
+def test_a_script_on_a_cluster(ws, tmp_path, capsys):
+    from azureml.core import Experiment, ScriptRunConfig
+
+    source = write_tree(tmp_path / "source", {"train.py": "print('on a node')\n"})
+    with pytest.raises(ComputeTargetException):
+        ComputeTarget(workspace=ws, name="cpu-cluster")
+    target = ComputeTarget.create(ws, "cpu-cluster", AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=2, tags={"a": "b"}))
+    target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    assert capsys.readouterr().out.splitlines()[-4:] == ["Succeeded", "AmlCompute wait for completion finished", "",
+                                                         "Minimum number of nodes requested have been provisioned"]
+    for one in (target, "cpu-cluster"):
+        run = Experiment(ws, "clusters").submit(ScriptRunConfig(source, run_config=configuration(one)))
+        assert run.wait_for_completion()["status"] == "Completed"
+        assert run.get_details()["target"] == "cpu-cluster"
+    assert list(target.get_active_runs()) == []
+    status = target.get_status()
+    assert (status.current_node_count, status.scale_settings.maximum_node_count, status.errors) == (1, 2, None)
+    assert [one["nodeState"] for one in target.list_nodes()] == ["idle"]
+    assert list(ws.compute_targets) == ["cpu-cluster"] and type(ws.compute_targets["cpu-cluster"]) is AmlCompute
+    assert refused(lambda: ComputeTarget.create(ws, "cpu-cluster", AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2")))
+    target.update(min_nodes=2, idle_seconds_before_scaledown="300")
+    target.wait_for_completion(min_node_count=2, timeout_in_minutes=1)
+    assert target.get_status().current_node_count == 2
+    assert "STANDARD_D2_V2" in [one["name"].upper() for one in AmlCompute.supported_vmsizes(workspace=ws)]
+    target.delete(wait_for_completion=True)
+    assert ws.compute_targets() == []
+
+
+def test_a_cluster_for_one_run_is_gone_with_it(ws, tmp_path):
+    from azureml.core import Experiment, ScriptRunConfig
+
+    source = write_tree(tmp_path / "source", {"train.py": "print('on a node')\n"})
+    config = configuration("amlcompute")
+    config.amlcompute.vm_size = "STANDARD_D2_V2"
+    config.amlcompute._cluster_max_node_count = 2
+    run = Experiment(ws, "clusters").submit(ScriptRunConfig(source, run_config=config))
+    assert run.wait_for_completion()["status"] == "Completed"
+    wait_until("the cluster is gone", lambda: ws.compute_targets() == [])
+
+
+def test_the_flow_of_2018_against_a_server(ws, capsys):
+    config = BatchAiCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", vm_priority="lowpriority", autoscale_enabled=True, cluster_min_nodes=1,
+                                                       cluster_max_nodes=4)
+    assert ws.compute_targets() == []
+    ComputeTarget.create(ws, ws.name + "cpu", config).wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    found = [ct for ct in ws.compute_targets() if ct.name == ws.name + "cpu" and ct.type == "BatchAI"]
+    assert type(found[0]) is BatchAiCompute
+    assert found[0].status.serialize()["currentNodeCount"] == 1 and found[0].status.serialize()["vmPriority"] == "LowPriority"
+
+
+def test_what_the_server_refuses(ws):
+    message = refused(lambda: ComputeTarget.create(ws, "cpu", AmlCompute.provisioning_configuration(vm_size="STANDARD_D22_V2")))
+    assert "STANDARD_D22_V2" in message and "STANDARD_D2_V2" in message, message
+    assert ComputeTarget.list(ws) == []
