@@ -124,7 +124,6 @@ Result<int> Update(Context& context, Json request) {
   const std::string name = request.GetString("name");
   if (name.empty())
     return MakeError(Code::kInvalid, "args.missing", StrCat(context.arguments.group, " needs a name: --name NAME, or in --file"), context.arguments.group);
-  TRY(std::string workspace, context.Workspace());
   TRY(std::string path, TargetPath(context, name));
   Json change = Json::MakeObject();
   for (const char* key : {"min_nodes", "max_nodes", "idle_seconds_before_scaledown", "description"})
@@ -140,8 +139,7 @@ Result<int> Update(Context& context, Json request) {
     TRY(Json target, session->Get(path));
     TRY_VOID(CheckFixed(target, request, file));
   }
-  change.Set("workspace", workspace);
-  TRY(Json changed, session->Send("PATCH", ApiPath({"computetargets", name}), change));
+  TRY(Json changed, session->Send("PATCH", path, change));
   return TellTarget(context, changed);
 }
 

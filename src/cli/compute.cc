@@ -242,26 +242,27 @@ Result<int> ExplainTarget(Context& context) {
   TRY(Session * session, context.Server());
   TRY(Json answer, session->Get(path));
   std::string out;
-  AddLine(out, "now", answer.GetString("reason"));
-  AddLine(out, "next", answer.GetString("next"));
+  const std::string reason = answer.GetString("reason");
+  AddLine(out, "now", reason.empty() ? "nothing to do" : reason);
+  if (const Json& next = Member(answer, "next"); next.is_string()) AddLine(out, "next", StrCat("looked at again ", RenderCell(next, Style::kAgo, Now())));
   if (const Json& decisions = Member(answer, "decisions"); decisions.is_array())
     for (const Json& decision : decisions.as_array()) {
       const int64_t change = decision.GetInt("change");
-      std::string reason = decision.GetString("reason");
+      std::string why = decision.GetString("reason");
       // A reason may begin with the change itself.
-      if (change != 0 && !reason.starts_with('+') && !reason.starts_with('-')) reason = StrCat(change > 0 ? "+" : "", change, ": ", reason);
-      AddLine(out, RenderCell(Member(decision, "time"), Style::kTime, Now()), reason);
+      if (change != 0 && !why.starts_with('+') && !why.starts_with('-')) why = StrCat(change > 0 ? "+" : "", change, ": ", why);
+      AddLine(out, RenderCell(Member(decision, "time"), Style::kTime, Now()), why);
     }
   return context.Tell(answer, out);
 }
 
 Result<int> EvictTarget(Context& context) {
   const std::string name = context.arguments.Get("name");
-  TRY(std::string workspace, context.Workspace());
-  Json request = Json::MakeObject({{"workspace", workspace}});
+  TRY(std::string path, TargetPath(context, name, "/evict"));
+  Json request = Json::MakeObject();
   request.SetIf("node", context.arguments.Get("node"));
   TRY(Session * session, context.Server());
-  TRY(Json answer, session->Send("POST", ApiPath({"computetargets", name, "evict"}), request));
+  TRY(Json answer, session->Send("POST", path, request));
   const auto runs = answer.GetStrings("runs");
   return context.Tell(answer, StrCat("evicting ", answer.GetString("node"), runs.empty() ? ", which runs nothing" : StrCat(": ", Join(runs, ", ")), "\n"));
 }

@@ -39,7 +39,7 @@ class Compute : public CommandTest {
     };
     answers_["GET /api/v1/computetargets/cpu?workspace=default"] = {Whole()};
     answers_["POST /api/v1/computetargets"] = {StrCat(kCluster, "}")};
-    answers_["PATCH /api/v1/computetargets/cpu"] = {StrCat(kCluster, "}")};
+    answers_["PATCH /api/v1/computetargets/cpu?workspace=default"] = {StrCat(kCluster, "}")};
   }
   // The body of the last request with this method.
   std::string Sent(std::string_view method) const {
@@ -133,12 +133,12 @@ TEST_F(Compute, InAnAttachedFolder) {
 
 TEST_F(Compute, Changed) {
   EXPECT_EQ(Run({"computetarget", "update", "amlcompute", "-n", "cpu", "--min-nodes", "1"}), 0) << err();
-  EXPECT_EQ(Sent("PATCH"), R"({"min_nodes":1,"workspace":"default"})");
+  EXPECT_EQ(Sent("PATCH"), R"({"min_nodes":1})");
   EXPECT_EQ(Run({"compute", "update", "cpu", "--max-instances", "9", "--tag", "x=y", "--remove-tag", "a"}), 0) << err();
-  EXPECT_EQ(Sent("PATCH"), R"({"max_nodes":9,"set_tags":{"x":"y"},"remove_tags":["a"],"workspace":"default"})");
+  EXPECT_EQ(Sent("PATCH"), R"({"max_nodes":9,"set_tags":{"x":"y"},"remove_tags":["a"]})");
   Write("c.yml", "name: cpu\ntype: amlcompute\nsize: standard_d2_v2\nmax_instances: 7\n");
   EXPECT_EQ(Run({"compute", "update", "-f", folder_ + "/c.yml"}), 0) << err();
-  EXPECT_EQ(Sent("PATCH"), R"({"max_nodes":7,"workspace":"default"})");
+  EXPECT_EQ(Sent("PATCH"), R"({"max_nodes":7})");
   Write("c.yml", "name: cpu\ntype: amlcompute\nsize: STANDARD_NC6\nmax_instances: 7\n");
   EXPECT_EQ(Run({"compute", "update", "-f", folder_ + "/c.yml"}), 6);
   EXPECT_NE(err().find("vm_size of 'cpu' is 'STANDARD_D2_V2' and cannot be changed, found 'STANDARD_NC6'"), std::string::npos) << err();
@@ -195,13 +195,13 @@ TEST_F(Compute, LookedInto) {
   EXPECT_EQ(out(),
             "NODE   STATE    RUNS  SIZE            ARRIVED  SEEN\n-----  -------  ----  --------------  -------  ----\ncpu-1  running  r1    STANDARD_D2_V2\n");
   answers_["GET /api/v1/computetargets/cpu/explain?workspace=default"] = {
-      R"({"reason":"+2 nodes because r1 waits","next":"a node leaves in 30 m","decisions":[{"time":"","reason":"r1 waits","change":2}]})"};
+      R"({"reason":"+2 nodes because r1 waits","next":null,"decisions":[{"time":"","reason":"r1 waits","change":2}]})"};
   EXPECT_EQ(Run({"compute", "explain", "cpu"}), 0) << err();
-  EXPECT_TRUE(out().starts_with("now           +2 nodes because r1 waits\nnext          a node leaves in 30 m\n")) << out();
+  EXPECT_TRUE(out().starts_with("now           +2 nodes because r1 waits\n")) << out();
   EXPECT_NE(out().find("+2: r1 waits\n"), std::string::npos) << out();
-  answers_["POST /api/v1/computetargets/cpu/evict"] = {R"({"node":"cpu-1","runs":["r1"]})"};
+  answers_["POST /api/v1/computetargets/cpu/evict?workspace=default"] = {R"({"node":"cpu-1","runs":["r1"]})"};
   EXPECT_EQ(Run({"compute", "evict", "cpu", "--node", "cpu-1"}), 0) << err();
-  EXPECT_EQ(Sent("POST"), R"({"workspace":"default","node":"cpu-1"})");
+  EXPECT_EQ(Sent("POST"), R"({"node":"cpu-1"})");
   EXPECT_EQ(out(), "evicting cpu-1: r1\n");
   answers_["GET /api/v1/cost?workspace=default"] = {R"({"targets":[{"name":"cpu","node_seconds":3600,"busy_seconds":900,"idle_seconds":2700,"cost":0.11},)"
                                                     R"({"name":"gpu","node_seconds":0,"busy_seconds":0,"idle_seconds":0,"cost":0}]})"};

@@ -68,8 +68,7 @@ def act(workspace: Any, name: str, verb: str, kind: str, properties: dict[str, A
         _asked(workspace, name, lambda client: client.delete(_path(name), workspace=workspace.name))
         return {}
     if kind in _CLUSTERS and verb == "update":
-        body = {"workspace": workspace.name, **(properties or {})}
-        return _azure(workspace, _asked(workspace, name, lambda client: client.patch(_path(name), body)))
+        return _azure(workspace, _asked(workspace, name, lambda client: client.patch(_path(name), properties or {}, workspace=workspace.name)))
     raise ComputeTargetException(sentence(f"To {verb} compute of type {kind}", _NEXT))
 
 
