@@ -194,8 +194,7 @@ Result<int> RemoveTarget(Context& context) {
   TRY(Session * session, context.Server());
   auto sent = session->Send("DELETE", path);
   if (!sent.ok() && sent.error().slug == "target.in_use" && !context.azure)
-    return MakeError(sent.error().code, sent.error().slug, StrCat(sent.error().message, "; cancel them with it: ferry compute delete ", name, " --cancel-runs"),
-                     sent.error().field);
+    return MakeError(sent.error().code, sent.error().slug, StrCat(sent.error().message, ": ferry compute delete ", name, " --cancel-runs"), sent.error().field);
   if (!sent.ok()) return sent.error();
   if (context.arguments.Has("no-wait")) return context.Tell(*sent, StrCat("deleting ", name, "\n"));
   TRY(Json left, WaitWhile(context, *session, name, "Deleting"));

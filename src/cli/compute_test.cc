@@ -180,7 +180,7 @@ TEST_F(Compute, Deleted) {
   answers_["DELETE /api/v1/computetargets/cpu?workspace=default"] = {
       R"(!{"error":{"code":"conflict","slug":"target.in_use","message":"compute target 'cpu' has 2 runs"}})"};
   EXPECT_EQ(Run({"compute", "delete", "cpu"}), 6);
-  EXPECT_EQ(err(), "ferry: compute target 'cpu' has 2 runs; cancel them with it: ferry compute delete cpu --cancel-runs\n");
+  EXPECT_EQ(err(), "ferry: compute target 'cpu' has 2 runs: ferry compute delete cpu --cancel-runs\n");
   answers_["DELETE /api/v1/computetargets/cpu?cancel=true&workspace=default"] = {StrCat(kCluster, "}")};
   answers_["GET /api/v1/computetargets/cpu?workspace=default"] = {R"({"name":"cpu","provisioning_state":"Deleting"})", ""};
   EXPECT_EQ(Run({"compute", "delete", "cpu", "--cancel-runs"}), 0) << err();

@@ -93,9 +93,11 @@ void AddStatus(const engine::Core& core, const std::string& key, Json& view) {
     if (node.record.target != key) continue;
     changed = std::max(changed, std::max(node.record.asked, node.record.arrived));
     if (node.record.leaving) continue;
-    current += static_cast<bool>(node.record.arrived);
+    // A machine that was not asked for is there.
+    const bool here = node.record.arrived || !node.record.provided;
+    current += here;
     preempted += node.record.evicting;
-    if (!node.record.arrived)
+    if (!here)
       ++preparing;
     else if (!node.open)
       ++unusable;
