@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/context.h"
+#include "cli/compute.h"
 #include "model/reason.h"
 #include "os/process.h"
 
@@ -88,7 +88,58 @@ void AddWorkspace(Json& out) {
   if (!out.Find("location")) out.Set("location", Json());
 }
 
+// What Azure says of the nodes of a cluster.
+Json NodeProperties(const Json& target) {
+  Json out = Json::MakeObject();
+  // The server's own machine has no size.
+  if (!target.GetString("vm_size").empty()) {
+    out.Set("vmSize", target.GetString("vm_size"));
+    out.Set("vmPriority", target.GetString("vm_priority") == "lowpriority" ? "LowPriority" : "Dedicated");
+    out.Set("scaleSettings", Json::MakeObject({{"minNodeCount", target.GetInt("min_nodes")},
+                                               {"maxNodeCount", target.GetInt("max_nodes")},
+                                               {"nodeIdleTimeBeforeScaleDown", StrCat("PT", target.GetInt("idle_seconds_before_scaledown"), "S")}}));
+  }
+  const Json* status = target.Find("status");
+  if (!status || !status->is_object()) return out;
+  for (const char* key : {"current_node_count", "target_node_count", "allocation_state", "allocation_state_transition_time", "errors"})
+    if (const Json* value = status->Find(key)) out.Set(CamelCase(key), *value);
+  Json counts = Json::MakeObject();
+  if (const Json* states = status->Find("node_state_counts"); states && states->is_object())
+    for (const auto& [state, count] : states->as_object()) counts.Add(StrCat(state, "NodeCount"), count);
+  return out.Set("nodeStateCounts", std::move(counts));
+}
+
+// A compute target as the resource that Azure has for it. What its own view says beside that is left out.
+Json ShapeTarget(const Json& target) {
+  const auto recorded = target.GetStringMap("recorded");
+  auto location = recorded.find("location");
+  const Json place = location == recorded.end() ? Json() : Json(location->second);
+  auto member = [&](const char* key) {
+    const Json* value = target.Find(key);
+    return value ? *value : Json();
+  };
+  Json properties = Json::MakeObject({{"computeType", member("type")},
+                                      {"computeLocation", place},
+                                      {"description", member("description")},
+                                      {"createdOn", member("created")},
+                                      {"modifiedOn", member("modified")},
+                                      {"isAttachedCompute", false},
+                                      {"provisioningState", member("provisioning_state")},
+                                      {"provisioningErrors", member("provisioning_errors")},
+                                      {"properties", NodeProperties(target)}});
+  const std::string name = target.GetString("name"), workspace = target.GetString("workspace", "default");
+  return Json::MakeObject(
+      {{"id", StrCat("/subscriptions/ferry/resourceGroups/ferry/providers/Microsoft.MachineLearningServices/workspaces/", workspace, "/computes/", name)},
+       {"name", name},
+       {"location", place},
+       {"type", "Microsoft.MachineLearningServices/workspaces/computes"},
+       {"tags", target.GetStringMap("tags")},
+       {"provisioningState", member("provisioning_state")},
+       {"properties", std::move(properties)}});
+}
+
 Json ShapeOne(const Json& value, std::string_view noun) {
+  if (noun == "computetarget" && value.Find("provisioning_state")) return ShapeTarget(value);
   Json out = Camel(value);
   if (!out.is_object()) return out;
   Json first = Json::MakeObject();
@@ -159,27 +210,22 @@ Result<int> ListClusters(Context& context) {
                                   {"Idle", "nodeStateCounts.idleNodeCount", Style::kPlain, Align::kRight},
                                   {"Running", "nodeStateCounts.runningNodeCount", Style::kPlain, Align::kRight},
                                   {"Unusable", "nodeStateCounts.unusableNodeCount", Style::kPlain, Align::kRight}};
+  TRY(std::string workspace, context.Workspace());
   TRY(Session * session, context.Server());
-  TRY(Json nodes, session->GetAll("/api/v1/nodes", {}, "nodes"));
-  struct Counts {
-    int64_t idle = 0, running = 0, unusable = 0;
-  };
-  std::map<std::string, Counts> targets;
-  for (const Json& node : nodes.as_array()) {
-    Counts& counts = targets[node.GetString("target")];
-    ++(!node.GetBool("connected") ? counts.unusable : node.GetInt("running") > 0 ? counts.running : counts.idle);
-  }
+  TRY(Json targets, Targets(*session, workspace, true));
   Json clusters = Json::MakeArray();
-  for (const auto& [name, counts] : targets)
-    clusters.Push(Json::MakeObject({{"name", name},
-                                    {"allocationState", "steady"},
-                                    {"provisioningState", "succeeded"},
-                                    {"currentNodeCount", counts.idle + counts.running + counts.unusable},
-                                    {"nodeStateCounts", Json::MakeObject({{"idleNodeCount", counts.idle},
-                                                                          {"leavingNodeCount", 0},
-                                                                          {"preparingNodeCount", 0},
-                                                                          {"runningNodeCount", counts.running},
-                                                                          {"unusableNodeCount", counts.unusable}})}}));
+  for (const Json& target : targets.as_array()) {
+    Json cluster = Json::MakeObject({{"name", target.GetString("name")}});
+    const Json properties = NodeProperties(target);
+    for (const auto& [key, value] : properties.as_object()) cluster.Set(key, value);
+    cluster.Set("allocationState", ToLower(cluster.GetString("allocationState", "Steady")));
+    cluster.Set("provisioningState", ToLower(target.GetString("provisioning_state", "Succeeded"))).Set("creationTime", target.GetString("created"));
+    if (target.Find("max_nodes"))
+      cluster.Set("scaleSettings", Json::MakeObject({{"autoScale", Json::MakeObject({{"initialNodeCount", 0},
+                                                                                     {"maximumNodeCount", target.GetInt("max_nodes")},
+                                                                                     {"minimumNodeCount", target.GetInt("min_nodes")}})}}));
+    clusters.Push(std::move(cluster));
+  }
   return context.Show(clusters, &columns);
 }
 

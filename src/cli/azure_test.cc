@@ -12,8 +12,8 @@ TEST(Azure, StatusesAreThoseOfAz) {
   EXPECT_EQ(AzureStatus(MakeError(Code::kInvalid, "args.missing", "")), 2);
   EXPECT_EQ(AzureStatus(MakeError(Code::kInvalid, "script.invalid", "")), 1);
   EXPECT_EQ(AzureStatus(MakeError(Code::kNotFound, "run.not_found", "")), 3);
-  for (Code code : {Code::kUnauthorized, Code::kForbidden, Code::kConflict, Code::kTooLarge, Code::kUnavailable, Code::kTimeout, Code::kExhausted, Code::kCanceled,
-                    Code::kInternal})
+  for (Code code : {Code::kUnauthorized, Code::kForbidden, Code::kConflict, Code::kTooLarge, Code::kUnavailable, Code::kTimeout, Code::kExhausted,
+                    Code::kCanceled, Code::kInternal})
     EXPECT_EQ(AzureStatus(MakeError(code, "x", "")), 1);
 }
 
@@ -28,7 +28,8 @@ TEST(Azure, RunsHaveAzuresKeys) {
 }
 
 TEST(Azure, WorkspacesShowWhatWasRecorded) {
-  Json shaped = AzureShape(*ParseJson(R"({"name": "w", "created": "t", "properties": {"location": "eastus", "resource_group": "g", "storage_account": "s"}})"), "workspace show");
+  Json shaped = AzureShape(*ParseJson(R"({"name": "w", "created": "t", "properties": {"location": "eastus", "resource_group": "g", "storage_account": "s"}})"),
+                           "workspace show");
   EXPECT_EQ(shaped.GetString("location"), "eastus");
   EXPECT_EQ(shaped.GetString("resourceGroup"), "g");
   EXPECT_EQ(shaped.GetString("storageAccount"), "s");
@@ -47,8 +48,9 @@ class AzureCommand : public CommandTest {
     CommandTest::SetUp();
     server_.before = [](const http::Head& head, const std::string&) -> std::optional<http::Response> {
       if (head.path == "/api/v1/version") return FakeServer::Ok(*ParseJson(R"({"version": "9", "protocol": 1, "user": "joe", "role": "owner"})"));
-      if (head.path == "/api/v1/nodes")
-        return FakeServer::Ok(*ParseJson(R"({"nodes": [{"name": "a", "target": "local", "connected": true, "running": 2}, {"name": "b", "target": "local"}]})"));
+      if (head.path == "/api/v1/computetargets")
+        return FakeServer::Ok(*ParseJson(
+            R"({"computetargets": [{"name": "local", "type": "local", "status": {"current_node_count": 2, "node_state_counts": {"running": 1, "unusable": 1}}}]})"));
       if (head.path == "/api/v1/runs" && head.method == "GET")
         return FakeServer::Ok(*ParseJson(R"({"runs": [{"id": "r1", "status": "Running", "target": "local", "experiment": "e", "created": "t"}]})"));
       return std::nullopt;
@@ -97,11 +99,11 @@ TEST_F(AzureCommand, WhatIsNotThereYetSaysSo) {
   EXPECT_EQ(err(), "ferry: 'ferry run submit-hyperdrive' is not part of this version of Ferry yet.\n");
   EXPECT_EQ(Run({"az", "ml", "pipeline", "list"}), 1);
   EXPECT_EQ(err(), "ERROR: 'az ml pipeline list' is not part of this version of Ferry yet.\n");
-  EXPECT_EQ(Run({"computetarget", "create", "amlcompute", "-n", "c", "-s", "STANDARD_NC6", "--max-nodes", "4"}), 2);
-  EXPECT_EQ(err(), "ferry: Creating compute of type AmlCompute is not part of this version of Ferry yet.\n");
+  EXPECT_EQ(Run({"computetarget", "create", "computeinstance", "-n", "c", "-s", "STANDARD_NC6"}), 2);
+  EXPECT_EQ(err(), "ferry: Creating compute of type ComputeInstance is not part of this version of Ferry yet.\n");
   // Words are looked at first.
-  EXPECT_EQ(Run({"computetarget", "create", "amlcompute", "-n", "c", "-s", "STANDARD_NC6"}), 2);
-  EXPECT_TRUE(err().starts_with("ferry: computetarget create amlcompute needs --max-nodes N\n")) << err();
+  EXPECT_EQ(Run({"computetarget", "create", "computeinstance", "-n", "c"}), 2);
+  EXPECT_TRUE(err().starts_with("ferry: computetarget create computeinstance needs -s/--vm-size SIZE\n")) << err();
 }
 
 TEST_F(AzureCommand, MetadataFileHoldsTheResult) {

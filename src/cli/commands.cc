@@ -269,7 +269,6 @@ std::vector<Option> Recorded(std::vector<Option> own) {
 constexpr const char* kRecordedDetail = "What is recorded means something on Azure alone. It is shown again by `workspace show` and changes nothing.";
 
 std::vector<Command> AdminCommands() {
-  const Option verbose = {.name = "verbose", .letter = 'v', .help = "tell every request on standard error"};
   const Option name = {.name = "name", .letter = 'n', .value = "NAME", .help = "its name", .required = true};
   const Option workspace = {.name = "workspace-name", .letter = 'w', .value = "NAME", .help = "its name", .required = true};
   return {
@@ -321,15 +320,6 @@ std::vector<Command> AdminCommands() {
            {{.name = "force", .help = "accepted: nothing is asked", .truth = true}, {.name = "yes", .letter = 'y', .help = "accepted: nothing is asked"}}),
        .handler = UpdateDependencies,
        .detail = kRecordedDetail},
-      {.path = "computetarget list", .summary = "List compute targets", .reach = Reach::kWorkspace, .options = {verbose}, .handler = ListTargets},
-      {.path = "computetarget show", .summary = "Show a compute target", .reach = Reach::kWorkspace, .options = {name, verbose}, .handler = ShowTarget},
-      {.path = "computetarget delete", .summary = "Delete a compute target", .reach = Reach::kWorkspace, .options = {name, verbose}, .handler = RemoveTarget},
-      {.path = "computetarget detach", .summary = "Detach a compute target", .reach = Reach::kWorkspace, .options = {name, verbose}, .handler = RemoveTarget},
-      {.path = "computetarget get-credentials",
-       .summary = "Show how to reach a compute target",
-       .reach = Reach::kWorkspace,
-       .options = {name, verbose},
-       .handler = TargetCredentials},
       {.path = "user add",
        .summary = "Add a user, or change the role of one",
        .options = {{.name = "role", .value = "ROLE", .help = "what the user may do", .choices = {"reader", "contributor", "owner"}, .required = true}},
@@ -400,10 +390,11 @@ CommandTable MakeTable() {
       {"dataset", "Datasets: which data belongs together, under names and versions"},
       {"datastore", "Datastores: where data is kept"},
       {"secret", "Secrets, kept for scripts"},
-      {"computetarget", "Compute targets: where runs run"},
-      {"computetarget create", "Make a compute target (later)"},
+      {"compute", "Compute targets: where runs run"},
+      {"computetarget", "Compute targets in the words of az ml v1"},
+      {"computetarget create", "Make a compute target"},
       {"computetarget attach", "Attach a compute target (later)"},
-      {"computetarget update", "Change a compute target (later)"},
+      {"computetarget update", "Change a compute target"},
       {"computetarget computeinstance", "Machines of one's own (later)"},
       {"computetarget amlcompute", "Clusters (later)"},
       {"computetarget amlcompute identity", "Identities of clusters (later)"},
@@ -415,7 +406,7 @@ CommandTable MakeTable() {
       {"token", "Tokens of users"},
       {"node", "Machines that run agents"},
   };
-  for (auto* part : {RunCommands, ConfigurationCommands, EnvironmentCommands, AssetCommands, AdminCommands, LaterCommands, ProgramCommands})
+  for (auto* part : {RunCommands, ConfigurationCommands, EnvironmentCommands, AssetCommands, ComputeCommands, AdminCommands, LaterCommands, ProgramCommands})
     for (Command& command : part()) table.commands.push_back(std::move(command));
   // The commands of a group stand together, in the order of the groups; the program's own come last.
   auto place = [&](const Command& command) {

@@ -7,8 +7,9 @@
 namespace ferry::cli {
 
 const CommandTable& Commands();
-// Parts of it: models, datasets, datastores and secrets (asset_commands.cc); what is known and not there yet (later.cc).
+// Parts of it: models, datasets, datastores and secrets (asset_commands.cc); compute targets (compute_commands.cc); what is known and not there yet (later.cc).
 std::vector<Command> AssetCommands();
+std::vector<Command> ComputeCommands();
 std::vector<Command> LaterCommands();
 
 // submit.cc
@@ -57,7 +58,19 @@ Result<int> ListNodes(Context& context);
 Result<int> ListTargets(Context& context);
 Result<int> ShowTarget(Context& context);
 Result<int> RemoveTarget(Context& context);
+Result<int> DetachTarget(Context& context);
 Result<int> TargetCredentials(Context& context);
+Result<int> ListTargetNodes(Context& context);
+Result<int> ExplainTarget(Context& context);
+Result<int> EvictTarget(Context& context);
+Result<int> ShowCost(Context& context);
+Result<int> ListSizes(Context& context);
+Result<int> ListCapabilities(Context& context);
+// clusters.cc
+Result<int> CreateCluster(Context& context);
+Result<int> UpdateCluster(Context& context);
+Result<int> CreateCompute(Context& context);
+Result<int> UpdateCompute(Context& context);
 // models.cc
 Result<int> RegisterModel(Context& context);
 Result<int> ListModels(Context& context);

@@ -138,6 +138,9 @@ Result<Plan> PlanSubmission(Context& context, const std::string& source, const s
   }
   if (!instead.script.empty()) plan.config.script = instead.script;
   if (!instead.target.empty()) plan.config.target = instead.target;
+  if (plan.config.target == "amlcompute" && plan.config.aml_compute.vm_size.empty())
+    return MakeError(Code::kInvalid, "submit.cluster",
+                     "the target 'amlcompute' is a cluster that is made for the run: amlCompute.vmSize of a run configuration (-c) must say which", "--target");
   return plan;
 }
 
@@ -145,6 +148,11 @@ void AddPlan(const Plan& plan, Json& request) {
   const runconfig::RunConfig& config = plan.config;
   const model::Environment& environment = config.environment;
   request.SetIf("run_configuration", plan.configuration);
+  if (config.target == "amlcompute") {
+    Json cluster = Json::MakeObject({{"vm_size", config.aml_compute.vm_size}, {"max_nodes", config.aml_compute.cluster_max_node_count}});
+    cluster.SetIf("vm_priority", config.aml_compute.vm_priority).SetIf("name", config.aml_compute.name);
+    request.Set("cluster", std::move(cluster));
+  }
   if (plan.environment && config.environment_named)
     request.Set("environment_name", environment.version.empty() ? environment.name : StrCat(environment.name, "@", environment.version));
   else if (plan.environment)

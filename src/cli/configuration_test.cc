@@ -182,6 +182,24 @@ TEST_F(Configuration, NothingIsSentWithErrors) {
   EXPECT_TRUE(server_.requests().empty());
 }
 
+TEST_F(Configuration, ClusterForOneRun) {
+  const std::string rest = "environment: {python: {userManagedDependencies: true}}\n";
+  Write("src/.azureml/c.runconfig", StrCat("script: train.py\ntarget: AmlCompute\namlCompute: {vmSize: STANDARD_D2_V2, clusterMaxNodeCount: 3, vmPriority: "
+                                           "lowpriority}\n",
+                                           rest));
+  EXPECT_EQ(Submit({"-c", "c"}), 0) << err();
+  EXPECT_EQ(Posted().GetString("target"), "amlcompute");
+  EXPECT_EQ(Posted().Find("cluster")->Dump(), R"({"vm_size":"STANDARD_D2_V2","max_nodes":3,"vm_priority":"lowpriority"})");
+  // The section alone makes none.
+  EXPECT_EQ(Submit({"-c", "c", "--target", "cpu"}), 0) << err();
+  EXPECT_EQ(Posted().Find("cluster"), nullptr);
+  EXPECT_EQ(Posted().GetString("target"), "cpu");
+  Write("src/.azureml/c.runconfig", StrCat("script: train.py\ntarget: amlcompute\namlCompute: {name: a}\n", rest));
+  EXPECT_EQ(Submit({"-c", "c"}), 2);
+  EXPECT_EQ(Submit({"--target", "amlcompute", "train.py"}), 2);
+  EXPECT_NE(err().find("amlCompute.vmSize of a run configuration (-c) must say which"), std::string::npos) << err();
+}
+
 TEST_F(Configuration, CommandsOfTheFileAndOfTheLine) {
   Write("src/.azureml/c.runconfig", "command: echo $HOME\nenvironment: {python: {userManagedDependencies: true}}\n");
   EXPECT_EQ(Submit({"-c", "c"}), 0) << err();

@@ -57,6 +57,17 @@ Result<FolderSettings> SettingsOfFolder(const std::string& folder) {
   }
 }
 
+std::string AttachedFolder(const std::string& folder) {
+  auto real = os::RealPath(folder);
+  if (!real.ok()) return {};
+  for (std::string at = *real;;) {
+    if (os::Exists(os::JoinPath(at, ".azureml/config.json"))) return at;
+    if (at.empty() || at == "/") return {};
+    const size_t slash = at.rfind('/');
+    at.resize(slash == 0 ? 1 : slash);
+  }
+}
+
 std::string ExperimentFrom(const std::string& folder) {
   std::string name;
   for (char c : folder.substr(folder.rfind('/') + 1)) {
@@ -106,7 +117,7 @@ Result<int> AttachFolder(Context& context) {
   note(fresh, "conda_dependencies.yml");
   TRY(fresh, WriteNew(inside, "docker.runconfig", runconfig::TemplateFor("local", true)));
   note(fresh, "docker.runconfig");
-  // Every compute target that this version knows.
+  // Other compute targets get theirs when they are made.
   TRY(fresh, WriteTargetTemplate(*real, "local", "local"));
   note(fresh, "local.runconfig");
 

@@ -16,6 +16,9 @@ struct FolderSettings {
 // Of the nearest .azureml/config.json, aml_config/config.json or aml_config/project.json at or above the folder.
 Result<FolderSettings> SettingsOfFolder(const std::string& folder);
 
+// The nearest folder at or above this one that has .azureml/config.json; "" for none.
+std::string AttachedFolder(const std::string& folder);
+
 // Writes `.azureml/TARGET.runconfig` into an attached folder. False when there is such a file, which is left alone. `type` is Azure's ("AmlCompute", ...).
 Result<bool> WriteTargetTemplate(const std::string& folder, const std::string& target, std::string_view type);
 

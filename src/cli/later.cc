@@ -51,24 +51,6 @@ std::vector<Command> ComputeKinds() {
                        Text("ssl-key-file", "its key", 0, "FILE"), Text("ssl-leaf-domain-label", "domain label", 0, "NAME"),
                        Flag("ssl-overwrite-domain", "replace the domain label")};
   return {
-      Later("computetarget create amlcompute", "Make a cluster",
-            Options{name,
-                    Needed("vm-size", "size of a node", 's', "SIZE"),
-                    {.name = "max-nodes", .value = "N", .help = "most nodes", .required = true, .number = true},
-                    Number("min-nodes", "fewest nodes", 0, "0"),
-                    Number("idle-seconds-before-scaledown", "how long a node may idle", 0, "1800"),
-                    {.name = "vm-priority", .letter = 'p', .value = "PRIORITY", .help = "kind of node", .choices = {"dedicated", "lowpriority"}},
-                    Text("admin-username", "user on the nodes", 0, "NAME"),
-                    Text("admin-user-password", "the user's password"),
-                    Text("admin-user-ssh-key", "the user's public key"),
-                    Text("assign-identity", "identities of the nodes", 0, "IDS"),
-                    Flag("enable-node-public-ip", "nodes have public addresses"),
-                    {.name = "remote-login-port-public-access",
-                     .value = "STATE",
-                     .help = "whether the SSH port is open",
-                     .choices = {"Enabled", "Disabled", "NotSpecified"}},
-                    location} +
-                network + common),
       Later("computetarget create computeinstance", "Make a machine of one's own",
             Options{name, Needed("vm-size", "its size", 's', "SIZE"), Flag("ssh-public-access", "whether SSH is open"),
                     Text("admin-user-ssh-public-key", "public key of its user"), Text("user-object-id", "whose it is", 0, "ID"),
@@ -103,9 +85,6 @@ std::vector<Command> ComputeKinds() {
              Verbose()}),
       Later("computetarget attach kubernetes", "Attach a Kubernetes cluster",
             {name, Needed("compute-resource-id", "its Azure id", 'i', "ID"), Text("amlk8s-config", "how it is used", 0, "FILE"), Verbose()}),
-      Later("computetarget update amlcompute", "Change the size of a cluster",
-            {name, Number("min-nodes", "fewest nodes"), Number("max-nodes", "most nodes"), Number("idle-seconds-before-scaledown", "how long a node may idle"),
-             Verbose()}),
       Later("computetarget computeinstance start", "Start a machine of one's own", {name, Flag("no-wait", "do not wait for it"), Verbose()}),
       Later("computetarget computeinstance stop", "Stop a machine of one's own", {name, Flag("no-wait", "do not wait for it"), Verbose()}),
       Later("computetarget computeinstance restart", "Restart a machine of one's own", {name, Flag("no-wait", "do not wait for it"), Verbose()}),
@@ -294,7 +273,7 @@ std::vector<Command> LaterCommands() {
 
 Result<int> NotYet(Context& context) {
   static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-      {"computetarget create amlcompute", "AmlCompute"},   {"computetarget create computeinstance", "ComputeInstance"}, {"computetarget create aks", "AKS"},
+      {"computetarget create computeinstance", "ComputeInstance"}, {"computetarget create aks", "AKS"},
       {"computetarget create datafactory", "DataFactory"}, {"computetarget attach remote", "VirtualMachine"},           {"computetarget attach aks", "AKS"},
       {"computetarget attach kubernetes", "Kubernetes"},
   };

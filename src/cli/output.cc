@@ -113,4 +113,11 @@ std::string Render(const Json& value, Format format, const Columns* columns, boo
   return Render(value, output);
 }
 
+void AddLine(std::string& out, std::string_view name, const std::string& value) {
+  if (value.empty()) return;
+  out += name;
+  out.append(name.size() < 14 ? 14 - name.size() : 1, ' ');
+  out.append(value).append("\n");
+}
+
 }  // namespace ferry::cli

@@ -60,4 +60,7 @@ std::string Render(const Json& value, Format format, const Columns* columns, boo
 // One cell as a table shows it, without colour and on one line.
 std::string RenderCell(const Json& value, Style style, Time now);
 
+// One line of what `show` says: the name, and a value unless it is empty.
+void AddLine(std::string& out, std::string_view name, const std::string& value);
+
 }  // namespace ferry::cli

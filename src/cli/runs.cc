@@ -53,14 +53,6 @@ std::string RunPath(const Context& context, std::string_view below = {}) {
   return below.empty() ? path : StrCat(path, "/", below);
 }
 
-// One line of `run show`: the name, and a value unless it is empty.
-void AddLine(std::string& out, std::string_view name, const std::string& value) {
-  if (value.empty()) return;
-  out += name;
-  out.append(name.size() < 14 ? 14 - name.size() : 1, ' ');
-  out += StrCat(value, "\n");
-}
-
 std::string Shown(const Json& view, std::string_view key, Style style = Style::kPlain) {
   const Json* value = view.Find(key);
   return value && !value->is_null() ? RenderCell(*value, style, Now()) : std::string();

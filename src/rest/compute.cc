@@ -53,12 +53,12 @@ Result<int64_t> Whole(const Json& body, std::string_view key, int64_t other, int
 Result<model::VmSize> SizeOf(const std::string& name) {
   if (auto size = model::FindVmSize(name)) return *size;
   std::vector<std::string> known;
-  for (const model::VmSize& size : model::VmSizes()) known.push_back(size.name);
-  auto close = ClosestWord(name, known);
-  return MakeError(
-      Code::kInvalid, "target.vm_size",
-      StrCat("vm_size '", name.substr(0, 80), "' is not known", close ? StrCat("; did you mean '", *close, "'?") : std::string(), "; see: ferry compute sizes"),
-      "vm_size");
+  for (const model::VmSize& size : model::VmSizes()) known.push_back(ToLower(size.name));
+  auto close = ClosestWord(ToLower(name), known);
+  return MakeError(Code::kInvalid, "target.vm_size",
+                   StrCat("vm_size '", name.substr(0, 80), "' is not known",
+                          close ? StrCat("; did you mean '", model::FindVmSize(*close)->name, "'?") : std::string(), "; see: ferry compute sizes"),
+                   "vm_size");
 }
 
 Json Local(const std::string& workspace) {
@@ -87,40 +87,43 @@ void AddStatus(const engine::Core& core, const std::string& key, Json& view) {
   view.Set("runs", Json::MakeObject({{"running", std::move(running)}, {"waiting", waiting}}));
   auto cluster = core.clusters().find(key);
   auto target = core.targets().find(key);
-  if (cluster == core.clusters().end() || target == core.targets().end()) return;
-  const autoscaler::Fleet& fleet = cluster->second.fleet;
-  int preparing = 0, unusable = 0, busy = 0, current = 0, preempted = 0;
-  Time changed = target->second.created;
+  int preparing = 0, unusable = 0, busy = 0, idle = 0, current = 0, preempted = 0;
+  Time changed = target == core.targets().end() ? Time() : target->second.created;
   for (const auto& [name, node] : core.nodes()) {
     if (node.record.target != key) continue;
     changed = std::max(changed, std::max(node.record.asked, node.record.arrived));
     if (node.record.leaving) continue;
-    current += static_cast<bool>(node.record.arrived);
+    // A machine that was not asked for is there.
+    const bool here = node.record.arrived || !node.record.provided;
+    current += here;
     preempted += node.record.evicting;
-    if (!node.record.arrived)
+    if (!here)
       ++preparing;
     else if (!node.open)
       ++unusable;
     else
-      busy += core.RunsOn(name) != nullptr;
+      ++(core.RunsOn(name) ? busy : idle);
   }
-  int leaving = fleet.count(NodeState::kLeaving);
+  // Machines that are given do not scale.
+  const autoscaler::Fleet* fleet = cluster == core.clusters().end() ? nullptr : &cluster->second.fleet;
+  int leaving = fleet ? fleet->count(NodeState::kLeaving) : 0;
   Json errors = Json();
-  if (fleet.failures() > 0) {
+  if (fleet && fleet->failures() > 0) {
     errors = Json::MakeArray();
-    errors.Push(Json::MakeObject({{"code", "ProviderFailed"}, {"message", fleet.last_failure()}}));
+    errors.Push(Json::MakeObject({{"code", "ProviderFailed"}, {"message", fleet->last_failure()}}));
   }
   view.Set("status", Json::MakeObject({{"current_node_count", current},
                                        {"target_node_count", current + preparing},
                                        {"allocation_state", preparing + leaving > 0 ? "Resizing" : "Steady"},
-                                       {"allocation_state_transition_time", FormatTime(changed)},
-                                       {"node_state_counts", Json::MakeObject({{"idle", fleet.count(NodeState::kIdle)},
+                                       {"allocation_state_transition_time", changed ? Json(FormatTime(changed)) : Json()},
+                                       {"node_state_counts", Json::MakeObject({{"idle", fleet ? fleet->count(NodeState::kIdle) : idle},
                                                                                {"running", busy},
                                                                                {"preparing", preparing},
                                                                                {"unusable", unusable},
                                                                                {"leaving", leaving},
                                                                                {"preempted", preempted}})},
                                        {"errors", std::move(errors)}}));
+  if (!fleet) return;
   view.Set("reason", cluster->second.reason);
   view.Set("limits", "not enforced: processes of this machine share its cores and memory");
 }
@@ -205,6 +208,12 @@ Result<model::TargetRecord> ClusterOfRun(const Json& body, const model::Run& run
   TRY(model::VmSize found, SizeOf(size));
   target.vm_size = found.name;
   target.price = found.price;
+  TRY(std::string priority, TextOf(wanted, "vm_priority", 40));
+  if (!priority.empty() && priority != "dedicated" && priority != "lowpriority")
+    return MakeError(Code::kInvalid, "target.vm_priority", StrCat("cluster.vm_priority is '", priority, "'; expected dedicated or lowpriority"),
+                     "cluster.vm_priority");
+  target.low_priority = priority == "lowpriority";
+  if (target.low_priority) target.price = std::round(target.price * 200) / 1000;
   TRY(int64_t max, Whole(wanted, "max_nodes", 1, 1, 1000));
   target.max_nodes = static_cast<int>(max);
   target.idle_seconds = 120;
@@ -246,7 +255,7 @@ void ShowTarget(const Parts& parts, Call call, http::Responder responder) {
   parts.engine.Look([&](const engine::Core& core) {
     auto it = core.targets().find(*key);
     if (*key == "local")
-      view = Local("");
+      view = Local(call.head.Query("workspace"));
     else if (it != core.targets().end())
       view = model::TargetView(it->second);
     if (view) AddStatus(core, *key, *view);

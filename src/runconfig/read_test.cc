@@ -305,8 +305,12 @@ TEST(RunConfiguration, WhatCannotBeRunYet) {
   EXPECT_EQ(not_yet("framework: PyTorch\ncommunicator: Nccl\n"),
             "a.runconfig:3: framework: PyTorch is not supported yet; expected Python\n"
             "a.runconfig:4: communicator: Nccl is not supported yet; expected None\n");
-  EXPECT_EQ(not_yet("target: amlcompute\namlCompute: {vmSize: a}\n"),
-            "a.runconfig:3: target: a target that is made for one run ('amlcompute') is not supported yet; expected 'local'\n");
+  EXPECT_EQ(not_yet("target: containerinstance\ncontainerInstance: {region: here}\n"),
+            "a.runconfig:3: target: a target that is made for one run ('containerinstance') is not supported yet; expected 'local'\n");
+  EXPECT_EQ(not_yet("target: amlcompute\namlCompute: {vmSize: a}\n"), "");
+  EXPECT_EQ(not_yet("target: amlcompute\namlCompute: {vmSize: a, retainCluster: true}\n"),
+            "a.runconfig:4: amlCompute.retainCluster: keeping the cluster that was made for a run is not supported yet; create a compute target and use its "
+            "name\n");
   EXPECT_EQ(not_yet("dataReferences: {a: {dataStoreName: s}}\ndata: {b: {dataLocation: {dataset: {id: i}}}}\n"), "");
   Reading context = ReadText(
       "script: a.py\nenvironment:\n  docker: {enabled: true, buildContext: {location: image}}\n  python: {userManagedDependencies: true, baseCondaEnvironment: "

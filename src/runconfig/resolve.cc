@@ -84,7 +84,9 @@ std::vector<Problem> NotYet(const Reading& reading) {
   refuse(config.node_count > 1, "nodeCount", StrCat(config.node_count, " nodes are not supported yet; expected 1"));
   refuse(config.framework != "Python", "framework", StrCat(config.framework, " is not supported yet; expected Python"));
   refuse(config.communicator != "None", "communicator", StrCat(config.communicator, " is not supported yet; expected None"));
-  refuse(config.target == "amlcompute" || config.target == "containerinstance", "target",
+  refuse(config.target == "amlcompute" && config.aml_compute.retain_cluster, "amlCompute.retainCluster",
+         "keeping the cluster that was made for a run is not supported yet; create a compute target and use its name");
+  refuse(config.target == "containerinstance", "target",
          StrCat("a target that is made for one run ('", config.target, "') is not supported yet; expected 'local'"));
   refuse(config.data_caches.is_array() && !config.data_caches.as_array().empty(), "datacaches", "data caches are not supported yet");
   refuse(!config.source_directory_data_store.empty(), "sourceDirectoryDataStore", "source folders on a datastore are not supported yet");

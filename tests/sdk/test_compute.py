@@ -1,5 +1,6 @@
 """Compute targets: configurations and what is wrong with them, what is not there, what comes later, and the forms of a target."""
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -8,9 +9,72 @@ from azureml.core.compute import (AdlaCompute, AksCompute, AmlCompute, BatchAiCo
                                   DatabricksCompute, DataFactoryCompute, DsvmCompute, HDInsightCompute, KubernetesCompute, KustoCompute,
                                   RemoteCompute, SynapseCompute, _service)
 from azureml.core.compute_target import LocalTarget
+from azureml.core.workspace import CallableDict
 from azureml.exceptions import ComputeTargetException
+from ferry.client import Conflict, NotFound, Refused
+from ferry_fixture import wait_until, write_tree
 
-WS = SimpleNamespace(name="default")
+
+class FakeClient:
+    """The routes of compute targets in memory. What was asked is kept."""
+
+    def __init__(self):
+        self.targets, self.asked, self.states, self.nodes = {}, [], [], 0
+
+    def view(self, name, whole=True):
+        if name not in self.targets:
+            raise NotFound(f"there is no compute target '{name}'", 404, "target.not_found", "name")
+        target = self.targets[name]
+        if len(self.states) > 1:
+            target["provisioning_state"] = self.states.pop(0)
+        elif self.states:
+            target["provisioning_state"] = self.states[0]
+        return {**target, "status": {
+            "current_node_count": self.nodes, "target_node_count": self.nodes, "allocation_state": "Steady",
+            "allocation_state_transition_time": "2026-11-15T10:00:00Z",
+            "node_state_counts": {"idle": self.nodes, "running": 0, "preparing": 0, "unusable": 0, "leaving": 0, "preempted": 0},
+            "errors": None}, "reason": "", "runs": {"running": [], "waiting": 0}} if whole else dict(target)
+
+    def get(self, path, **query):
+        self.asked.append(("GET", path, query))
+        if path == "/vmsizes":
+            return {"vmsizes": [{"name": "STANDARD_D2_V2", "vCPUs": 2, "memoryGB": 7.0, "gpus": 0, "maxResourceVolumeMB": 102400, "price": 0.11}]}
+        if path.endswith("/nodes"):
+            return {"nodes": [{"name": "cpu-1", "state": "running", "runs": ["r1"], "vm_size": "STANDARD_D2_V2"},
+                              {"name": "cpu-2", "state": "idle", "runs": []}]}
+        return self.view(path.rsplit("/", 1)[1])
+
+    def pages(self, path, key, **query):
+        self.asked.append(("GET", path, query))
+        yield {"name": "local", "type": "local"}
+        yield from (self.view(name, False) for name in list(self.targets))
+
+    def post(self, path, body, **query):
+        self.asked.append(("POST", path, body))
+        if body["name"] in self.targets:
+            raise Conflict(f"there is a compute target '{body['name']}' already", 409, "target.exists", "name")
+        if body["vm_size"] == "STANDARD_D22_V2":
+            raise Refused("vm_size is 'STANDARD_D22_V2'; expected a known size such as STANDARD_D2_V2", 400, "target.vm_size", "vm_size")
+        self.targets[body["name"]] = {"provider": "process", "provisioning_state": "Creating", "provisioning_errors": None, "slots_per_node": 1,
+                                      "created": "2026-11-15T10:00:00Z", "modified": "2026-11-15T10:00:00Z", **body}
+        return self.view(body["name"], False)
+
+    def patch(self, path, body, **query):
+        self.asked.append(("PATCH", path, body))
+        self.targets[path.rsplit("/", 1)[1]].update(body)
+        return self.view(path.rsplit("/", 1)[1], False)
+
+    def delete(self, path, **query):
+        self.asked.append(("DELETE", path, query))
+        self.targets.pop(path.rsplit("/", 1)[1])
+        return {}
+
+
+def workspace():
+    return SimpleNamespace(name="default", subscription_id="ferry", resource_group="ferry", _client=FakeClient())
+
+
+WS = workspace()
 CLASSES = (AdlaCompute, AksCompute, AmlCompute, BatchAiCompute, BatchCompute, ComputeInstance, ComputeTarget, DatabricksCompute, DataFactoryCompute,
            DsvmCompute, HDInsightCompute, KubernetesCompute, KustoCompute, RemoteCompute, SynapseCompute)
 
@@ -43,8 +107,6 @@ def key(tmp_path):
 def test_creating_comes_later(tmp_path):
     later = "is not part of this version of Ferry yet. Use the target 'local'."
     for name, config in {
-            "AmlCompute": AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=4),
-            "BatchAI": BatchAiCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", autoscale_enabled=True, cluster_min_nodes=1, cluster_max_nodes=4),
             "ComputeInstance": ComputeInstance.provisioning_configuration(vm_size="STANDARD_D3_V2", ssh_public_access=False),
             "VirtualMachine": DsvmCompute.provisioning_configuration(vm_size="Standard_D2_v2"),
             "AKS": AksCompute.provisioning_configuration(cluster_purpose=AksCompute.ClusterPurpose.DEV_TEST, agent_count=1),
@@ -170,27 +232,190 @@ def test_forms_of_a_cluster():
     assert refused(lambda: ComputeTarget.deserialize(WS, {})) == "object_dict: expected what serialize() gives, with a name"
 
 
-def test_once_the_server_has_targets(monkeypatch, capsys):
-    states = ["Creating", "Creating", "Succeeded"]
-
-    def views(workspace):
-        state = states.pop(0) if len(states) > 1 else states[0]
-        return [dict(CLUSTER, properties=dict(CLUSTER["properties"], provisioningState=state)),
-                {"name": "machine", "properties": {"computeType": "VirtualMachine", "properties": {"address": "host.example", "sshPort": 22, "username": "u"}}}]
-
-    monkeypatch.setattr(_service, "views", views)
-    target = ComputeTarget(workspace=WS, name="cpu-cluster")
-    assert type(target) is AmlCompute and target.provisioning_state == "Creating"
+def test_a_cluster_from_beginning_to_end(monkeypatch, capsys):
+    ws = workspace()
+    config = AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=4, tags={"a": "b", "n": 1}, admin_username="me",
+                                                   admin_user_password="geheim", location="westeurope", identity_type="UserAssigned",
+                                                   identity_id=["/x", "/y"], enable_node_public_ip=False)
+    target = ComputeTarget.create(ws, "cpu-cluster", config)
+    assert ws._client.asked[-1] == ("POST", "/computetargets", {
+        "workspace": "default", "name": "cpu-cluster", "type": "AmlCompute", "vm_size": "STANDARD_D2_V2", "vm_priority": "dedicated", "min_nodes": 0,
+        "max_nodes": 4, "idle_seconds_before_scaledown": 1800, "tags": {"a": "b", "n": "1"},
+        "recorded": {"location": "westeurope", "admin_username": "me", "identity_type": "UserAssigned", "identity_id": "/x,/y",
+                     "enable_node_public_ip": "false"}})
+    assert (type(target), target.name, target.type, target.provisioning_state, target.tags, target.location) == (
+        AmlCompute, "cpu-cluster", "AmlCompute", "Creating", {"a": "b", "n": "1"}, "westeurope")
+    ws._client.states[:] = ["Creating", "Creating", "Succeeded"]
     target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
-    assert capsys.readouterr().out.splitlines() == ["Creating", "Succeeded", "AmlCompute wait for completion finished"]
-    assert type(AmlCompute(WS, "cpu-cluster")) is AmlCompute
-    assert refused(lambda: ComputeInstance(WS, "cpu-cluster")) == "compute target 'cpu-cluster' is of type AmlCompute, not ComputeInstance"
-    assert target.get_status().serialize()["currentNodeCount"] == 1
-    machine = RemoteCompute(WS, "machine")
-    assert (machine.address, machine.ssh_port, machine.username) == ("host.example", 22, "u")
-    assert [one.name for one in ComputeTarget.list(WS)] == ["cpu-cluster", "machine"] and [one.name for one in RemoteCompute.list(WS)] == ["machine"]
-    assert refused(target.delete) == "To delete compute of type AmlCompute is not part of this version of Ferry yet. Use the target 'local'."
+    assert capsys.readouterr().out.splitlines() == ["Creating", "Succeeded", "AmlCompute wait for completion finished", "",
+                                                    "Minimum number of nodes requested have been provisioned"]
+    assert refused(lambda: ComputeTarget.create(ws, "cpu-cluster", config)) == "there is a compute target 'cpu-cluster' already"
+    assert refused(lambda: ComputeInstance(ws, "cpu-cluster")) == "compute target 'cpu-cluster' is of type AmlCompute, not ComputeInstance"
+    status = AmlCompute(workspace=ws, name="cpu-cluster").get_status()
+    assert status.serialize() == {
+        "currentNodeCount": 0, "targetNodeCount": 0,
+        "nodeStateCounts": {"preparingNodeCount": 0, "runningNodeCount": 0, "idleNodeCount": 0, "unusableNodeCount": 0, "leavingNodeCount": 0,
+                            "preemptedNodeCount": 0},
+        "allocationState": "Steady", "allocationStateTransitionTime": "2026-11-15T10:00:00Z", "errors": None, "creationTime": "2026-11-15T10:00:00Z",
+        "modifiedTime": "2026-11-15T10:00:00Z", "provisioningState": "Succeeded", "provisioningStateTransitionTime": None,
+        "scaleSettings": {"minNodeCount": 0, "maxNodeCount": 4, "nodeIdleTimeBeforeScaleDown": "PT1800S"}, "vmPriority": "Dedicated",
+        "vmSize": "STANDARD_D2_V2"}
+    target.update(min_nodes=1, idle_seconds_before_scaledown="60")
+    assert ws._client.asked[-1] == ("PATCH", "/computetargets/cpu-cluster",
+                                    {"min_nodes": 1, "idle_seconds_before_scaledown": 60})
+    assert (target.scale_settings.minimum_node_count, target.scale_settings.idle_seconds_before_scaledown) == (1, 60)
+    assert [(one["nodeId"], one["nodeState"], one["runId"]) for one in target.list_nodes()] == [("cpu-1", "running", "r1"), ("cpu-2", "idle", None)]
+    assert AmlCompute.supported_vmsizes(workspace=ws) == [
+        {"name": "STANDARD_D2_V2", "vCPUs": 2, "gpus": 0, "memoryGB": 7.0, "maxResourceVolumeMB": 102400}]
+    assert ComputeTarget.deserialize(ws, target.serialize()).serialize() == target.serialize()
+    assert "geheim" not in repr(ws._client.asked) + repr(target.serialize())
+    assert refused(target.detach) == "compute target 'cpu-cluster' cannot be detached: it was made here. Use delete() instead."
+    target.delete()
+    assert ws._client.asked[-1] == ("DELETE", "/computetargets/cpu-cluster", {"workspace": "default"})
+    assert refused(target.refresh_state).startswith("ComputeTargetNotFound: Compute Target with name cpu-cluster not found")
+    target.wait_for_completion(is_delete_operation=True)
+
+
+def test_refusals_of_the_server():
+    ws = workspace()
+    config = AmlCompute.provisioning_configuration(vm_size="STANDARD_D22_V2")
+    assert refused(lambda: ComputeTarget.create(ws, "cpu", config)) == "vm_size is 'STANDARD_D22_V2'; expected a known size such as STANDARD_D2_V2"
+    assert refused(lambda: ComputeTarget(ws, "local")).startswith("ComputeTargetNotFound")
+    target = ComputeTarget.create(ws, "cpu", AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2"))
     assert refused(lambda: target.update()) == "update: min_nodes, max_nodes or idle_seconds_before_scaledown must be given"
     assert refused(lambda: target.update(min_nodes=3, max_nodes=1)) == "min_nodes: is 3, more than max_nodes 1"
-    states[:] = ["Failed"]
-    assert refused(target.wait_for_completion) == "compute target 'cpu-cluster' failed: None"
+    assert refused(lambda: target.add_identity("SystemAssigned")) == \
+        "To add an identity to compute of type AmlCompute is not part of this version of Ferry yet. Use the target 'local'."
+
+
+def test_waiting_has_an_end(capsys):
+    ws = workspace()
+    target = ComputeTarget.create(ws, "cpu", AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2"))
+    assert refused(lambda: target.wait_for_completion(timeout_in_minutes=0)) == "compute target 'cpu' is still Creating after 0 minutes"
+    ws._client.states[:] = ["Succeeded"]
+    target.wait_for_completion(show_output=True, min_node_count=1, timeout_in_minutes=0)
+    assert capsys.readouterr().out.splitlines() == [
+        "Succeeded", "AmlCompute wait for completion finished", "", "Wait timeout has been reached",
+        'Current provisioning state of AmlCompute is "Succeeded" and current node count is "0"']
+    ws._client.nodes = 1
+    target.wait_for_completion(min_node_count=1)
+    ws._client.states[:] = ["Failed"]
+    assert refused(target.wait_for_completion) == "compute target 'cpu' failed: None"
+    assert refused(lambda: target.wait_for_completion(min_node_count=-1)).startswith("min_node_count: expected a whole number from 0")
+
+
+def test_the_flow_of_2018(capsys):
+    """Seed 000: a cluster is made by the first run and found by the second."""
+    ws = workspace()
+    ws._client.states[:] = ["Succeeded"]
+
+    def flow():
+        found = False
+        compute_targets = CallableDict((one.name, one) for one in ComputeTarget.list(ws))  # as Workspace.compute_targets
+        for ct in compute_targets():
+            if ct.name == "cpu" and ct.type == "BatchAI":
+                found = True
+                print("found compute target. just use it.")
+                compute_target = ct
+                break
+        if not found:
+            config = BatchAiCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", vm_priority="lowpriority", autoscale_enabled=True,
+                                                               cluster_min_nodes=0, cluster_max_nodes=4)
+            compute_target = ComputeTarget.create(ws, "cpu", config)
+            compute_target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+        return compute_target.status.serialize()
+
+    assert flow()["vmPriority"] == "LowPriority"
+    assert capsys.readouterr().out.splitlines() == ["Succeeded", "BatchAI wait for completion finished", "",
+                                                    "Minimum number of nodes requested have been provisioned"]
+    # What a list gives has no counts; they are asked for.
+    assert flow()["currentNodeCount"] == 0
+    assert capsys.readouterr().out == "found compute target. just use it.\n"
+
+
+def test_other_kinds_in_lists(monkeypatch):
+    machine = {"name": "machine", "properties": {"computeType": "VirtualMachine", "properties": {"address": "host.example", "sshPort": 22, "username": "u"}}}
+    monkeypatch.setattr(_service, "views", lambda workspace: [CLUSTER, machine])
+    monkeypatch.setattr(_service, "view", lambda workspace, name: {"cpu-cluster": CLUSTER, "machine": machine}[name])
+    assert (RemoteCompute(WS, "machine").address, RemoteCompute(WS, "machine").ssh_port, RemoteCompute(WS, "machine").username) == ("host.example", 22, "u")
+    assert [one.name for one in ComputeTarget.list(WS)] == ["cpu-cluster", "machine"] and [one.name for one in RemoteCompute.list(WS)] == ["machine"]
+    assert refused(RemoteCompute(WS, "machine").delete) == \
+        "To delete compute of type VirtualMachine is not part of this version of Ferry yet. Use the target 'local'."
+
+
+# Against a real server
+
+
+@pytest.fixture
+def ws(own, outside, monkeypatch):
+    from azureml.core import Workspace
+
+    monkeypatch.setenv("FERRY_URL", own.url)
+    monkeypatch.setenv("FERRY_TOKEN", own.token)
+    return Workspace("sub", "rg", "default")
+
+
+def configuration(target):
+    from azureml.core.runconfig import RunConfiguration
+
+    config = RunConfiguration(script="train.py")
+    config.target = target
+    config.environment.python.user_managed_dependencies = True
+    config.environment.python.interpreter_path = sys.executable
+    return config
+
+
+def test_a_script_on_a_cluster(ws, tmp_path, capsys):
+    from azureml.core import Experiment, ScriptRunConfig
+
+    source = write_tree(tmp_path / "source", {"train.py": "print('on a node')\n"})
+    with pytest.raises(ComputeTargetException):
+        ComputeTarget(workspace=ws, name="cpu-cluster")
+    target = ComputeTarget.create(ws, "cpu-cluster", AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=2, tags={"a": "b"}))
+    target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    assert capsys.readouterr().out.splitlines()[-4:] == ["Succeeded", "AmlCompute wait for completion finished", "",
+                                                         "Minimum number of nodes requested have been provisioned"]
+    for one in (target, "cpu-cluster"):
+        run = Experiment(ws, "clusters").submit(ScriptRunConfig(source, run_config=configuration(one)))
+        assert run.wait_for_completion()["status"] == "Completed"
+        assert run.get_details()["target"] == "cpu-cluster"
+    assert list(target.get_active_runs()) == []
+    status = target.get_status()
+    assert (status.current_node_count, status.scale_settings.maximum_node_count, status.errors) == (1, 2, None)
+    assert [one["nodeState"] for one in target.list_nodes()] == ["idle"]
+    assert list(ws.compute_targets) == ["cpu-cluster"] and type(ws.compute_targets["cpu-cluster"]) is AmlCompute
+    assert refused(lambda: ComputeTarget.create(ws, "cpu-cluster", AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2")))
+    target.update(min_nodes=2, idle_seconds_before_scaledown="300")
+    target.wait_for_completion(min_node_count=2, timeout_in_minutes=1)
+    assert target.get_status().current_node_count == 2
+    assert "STANDARD_D2_V2" in [one["name"].upper() for one in AmlCompute.supported_vmsizes(workspace=ws)]
+    target.delete(wait_for_completion=True)
+    assert ws.compute_targets() == []
+
+
+def test_a_cluster_for_one_run_is_gone_with_it(ws, tmp_path):
+    from azureml.core import Experiment, ScriptRunConfig
+
+    source = write_tree(tmp_path / "source", {"train.py": "print('on a node')\n"})
+    config = configuration("amlcompute")
+    config.amlcompute.vm_size = "STANDARD_D2_V2"
+    config.amlcompute._cluster_max_node_count = 2
+    run = Experiment(ws, "clusters").submit(ScriptRunConfig(source, run_config=config))
+    assert run.wait_for_completion()["status"] == "Completed"
+    wait_until("the cluster is gone", lambda: ws.compute_targets() == [])
+
+
+def test_the_flow_of_2018_against_a_server(ws, capsys):
+    config = BatchAiCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", vm_priority="lowpriority", autoscale_enabled=True, cluster_min_nodes=1,
+                                                       cluster_max_nodes=4)
+    assert ws.compute_targets() == []
+    ComputeTarget.create(ws, ws.name + "cpu", config).wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    found = [ct for ct in ws.compute_targets() if ct.name == ws.name + "cpu" and ct.type == "BatchAI"]
+    assert type(found[0]) is BatchAiCompute
+    assert found[0].status.serialize()["currentNodeCount"] == 1 and found[0].status.serialize()["vmPriority"] == "LowPriority"
+
+
+def test_what_the_server_refuses(ws):
+    message = refused(lambda: ComputeTarget.create(ws, "cpu", AmlCompute.provisioning_configuration(vm_size="STANDARD_D22_V2")))
+    assert message == "vm_size 'STANDARD_D22_V2' is not known; did you mean 'Standard_D2_v2'?; see: ferry compute sizes"
+    assert ComputeTarget.list(ws) == []

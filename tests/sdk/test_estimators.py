@@ -77,13 +77,17 @@ def test_inputs(tmp_path):
     assert got["arguments"] == ["--in", "$AZUREML_DATAREFERENCE_d"] and list(got["data"]) == ["d"]
 
 
+def test_a_cluster_for_one_run(tmp_path):
+    got = submitted(Estimator(str(tmp_path), entry_script="a.py", vm_size="STANDARD_D2_V2", vm_priority="lowpriority"))
+    assert (got["target"], got["cluster"]) == ("amlcompute", {"vm_size": "STANDARD_D2_V2", "max_nodes": 1, "vm_priority": "lowpriority"})
+
+
 @pytest.mark.parametrize("kwargs, sentence", [
     (dict(distributed_training=Mpi(process_count_per_node=4)), "Distributed training over 4 processes is not part of this version of Ferry yet."),
     (dict(distributed_training=Nccl(), node_count=2), "Running on 2 nodes at once (node_count) is not part of this version of Ferry yet."),
     (dict(distributed_training=Gloo(), node_count=3), "Running on 3 nodes at once (node_count) is not part of this version of Ferry yet."),
     (dict(distributed_training=ParameterServer(worker_count=2)), "Distributed training over 3 processes is not part of this version of Ferry yet."),
     (dict(distributed_backend="mpi", process_count_per_node=2), "Distributed training over 2 processes is not part of this version of Ferry yet."),
-    (dict(vm_size="STANDARD_D2_V2"), "A cluster that is made for one run (target 'amlcompute') is not part of this version of Ferry yet. Use the target 'local'."),
 ])
 def test_what_comes_later(tmp_path, kwargs, sentence):
     estimator = Estimator(str(tmp_path), entry_script="a.py", **kwargs)

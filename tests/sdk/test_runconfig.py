@@ -342,8 +342,25 @@ def test_one_process_of_a_distributed_script():
     assert config._submission()["environment"]["OMPI_COMM_WORLD_RANK"] == "0"
 
 
+def test_a_cluster_for_one_run():
+    config = RunConfiguration(script="a.py")
+    config.target = "AmlCompute"
+    with pytest.raises(UserErrorException) as caught:
+        config._submission()
+    assert caught.value.message == "amlcompute.vm_size: expected the size of its machines, because target is 'amlcompute', found nothing"
+    config.amlcompute.vm_size = "STANDARD_D2_V2"
+    got = config._submission()
+    assert (got["target"], got["cluster"]) == ("amlcompute", {"vm_size": "STANDARD_D2_V2", "max_nodes": 1})
+    config.amlcompute.vm_priority, config.amlcompute.name, config.amlcompute._cluster_max_node_count = "LowPriority", "mine", 3
+    assert config._submission()["cluster"] == {"vm_size": "STANDARD_D2_V2", "max_nodes": 3, "vm_priority": "lowpriority", "name": "mine"}
+    config.amlcompute.retain_cluster = True
+    with pytest.raises(ScenarioNotSupportedException):
+        config._submission()
+    config.target = "local"
+    assert "cluster" not in config._submission()
+
+
 @pytest.mark.parametrize("change, sentence", [
-    (dict(target="amlcompute"), "A cluster that is made for one run (target 'amlcompute') is not part of this version of Ferry yet. Use the target 'local'."),
     (dict(target="containerinstance"),
      "A container that is made for one run (target 'containerinstance') is not part of this version of Ferry yet. Use the target 'local'."),
     (dict(node_count=4), "Running on 4 nodes at once (node_count) is not part of this version of Ferry yet."),

@@ -32,8 +32,7 @@ FRAMEWORKS = ("Python", "PySpark", "Cntk", "TensorFlow", "PyTorch", "TensorFlowP
 COMMUNICATORS = ("None", "ParameterServer", "OpenMpi", "IntelMpi", "Gloo", "Nccl", "Mpi")
 _FOLDERS = (".azureml", "aml_config")
 _ENDINGS = ("", ".runconfig", ".yml", ".yaml", ".json")
-_NOT_YET_TARGETS = {"amlcompute": "A cluster that is made for one run (target 'amlcompute')",
-                    "containerinstance": "A container that is made for one run (target 'containerinstance')"}
+_NOT_YET_TARGETS = {"containerinstance": "A container that is made for one run (target 'containerinstance')"}
 
 # The names of 2018.
 EnvironmentDefinition = Environment
@@ -64,7 +63,7 @@ class _Target(Kind):
         name = getattr(value, "name", value)
         if not isinstance(name, str) or not name:
             raise wrong(path, "a compute target or its name", value)
-        return name.lower() if name.lower() in ("local", *_NOT_YET_TARGETS) else name
+        return name.lower() if name.lower() in ("local", "amlcompute", *_NOT_YET_TARGETS) else name
 
 
 class RunConfiguration(Section):
@@ -311,10 +310,10 @@ class RunConfiguration(Section):
                 written[field.key] = None if value is None else field.kind.write(value, field.name)
         self._refuse_later(written)
         submission: dict[str, Any] = {"target": written["target"]}
+        if written["target"] == "amlcompute":
+            submission["cluster"] = _cluster(written["amlcompute"])
         if workspace is not None:
             submission["workspace"] = workspace.name  # where datasets of URLs are kept
-        if workspace is not None:
-            submission["workspace"] = workspace.name
         self._what(submission)
         self._with_environment(submission, os.fspath(source_directory) if source_directory is not None else (self._path or ""), workspace)
         variables = {**self._alone(), **written["environmentVariables"]}
@@ -455,6 +454,19 @@ def argument_texts(arguments: Any, submission: dict[str, Any] | None, path: str 
             raise wrong(f"{path}[{i}]", "a text or a number", item)
         texts.append(item._ferry_argument(submission) if submission is not None and hasattr(item, "_ferry_argument") else str(item))
     return texts
+
+
+def _cluster(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The cluster that is made for the run and removed with it."""
+    if not section["vmSize"]:
+        raise UserErrorException("amlcompute.vm_size: expected the size of its machines, because target is 'amlcompute', found nothing")
+    if section["retainCluster"]:
+        raise not_yet("Keeping the cluster that was made for a run (amlcompute.retain_cluster)", "Create a compute target and use its name.")
+    cluster = {"vm_size": section["vmSize"], "max_nodes": section["clusterMaxNodeCount"]}
+    for key, name in (("vm_priority", "vmPriority"), ("name", "name")):
+        if section[name]:
+            cluster[key] = section[name]
+    return cluster
 
 
 def _with_history(submission: dict[str, Any], history: Mapping[str, Any]) -> None:

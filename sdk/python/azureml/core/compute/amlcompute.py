@@ -132,6 +132,13 @@ class AmlCompute(ComputeTarget):
         return _service.sizes(workspace)
 
     @property
+    def status(self) -> AmlComputeStatus:
+        """The state as it was last asked for; asked for now when a list gave the target without it."""
+        if not self._inner.get("status"):
+            self.refresh_state()
+        return super().status
+
+    @property
     def vm_size(self) -> str | None:
         """The size of its machines."""
         return self._inner.get("vmSize")
@@ -162,9 +169,8 @@ class AmlCompute(ComputeTarget):
         self._take(self.workspace, _service.act(self.workspace, self.name, "update", self._compute_type, given))
 
     def list_nodes(self) -> list[dict[str, Any]]:
-        """Its nodes: ``nodeId``, ``privateIpAddress``, ``port``, ``nodeState``, ``runId``."""
-        self.refresh_state()
-        return list(self._inner.get("nodes") or [])
+        """Its nodes: ``nodeId``, ``nodeState``, ``runId``, and ``privateIpAddress``, ``publicIpAddress`` and ``port`` where they have some."""
+        return _service.nodes(self.workspace, self.name)
 
     def add_identity(self, identity_type: str, identity_id: list[str] | None = None) -> None:
         """Records an identity of Azure's."""
@@ -175,12 +181,24 @@ class AmlCompute(ComputeTarget):
         """Removes a recorded identity."""
         _service.act(self.workspace, self.name, "remove an identity from", self._compute_type, {"identity_id": identity_id})
 
+    def detach(self) -> None:
+        """A cluster is part of the workspace: it can be deleted, and nothing of it would stay."""
+        raise ComputeTargetException(f"compute target '{self.name}' cannot be detached: it was made here. Use delete() instead.")
+
     def _is_over(self, min_node_count: int | None) -> bool:
         if not super()._is_over(min_node_count):
             return False
         status = self.status
         wanted = min_node_count if min_node_count is not None else (status.scale_settings.minimum_node_count or 0)
         return self.provisioning_state == "Failed" or (status.current_node_count or 0) >= wanted
+
+    def _tell_end(self, in_time: bool) -> None:
+        print(f"{self._compute_type} wait for completion finished\n", flush=True)
+        if in_time:
+            print("Minimum number of nodes requested have been provisioned", flush=True)
+        else:
+            print(f'Wait timeout has been reached\nCurrent provisioning state of {self._compute_type} is "{self.provisioning_state}" and '
+                  f'current node count is "{self.status.current_node_count}"', flush=True)
 
 
 AmlComputeProvisioningConfiguration._target = AmlCompute

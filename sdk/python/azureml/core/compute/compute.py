@@ -149,11 +149,14 @@ class ComputeTarget:
 
     def wait_for_completion(self, show_output: bool = False, is_delete_operation: bool = False, min_node_count: int | None = None,
                             timeout_in_minutes: float = 25, **kwargs: Any) -> None:
-        """Waits until the operation under way is over. ``min_node_count`` and ``timeout_in_minutes`` bound the wait."""
+        """Waits until the operation under way is over, for a cluster until it has ``min_node_count`` nodes (without it: its own minimum). One
+        that is under way after ``timeout_in_minutes`` is an error; nodes that are missing then are not."""
         import time
 
         deadline = time.monotonic() + _number(timeout_in_minutes, "timeout_in_minutes") * 60
-        pause, shown = 0.1, None
+        if min_node_count is not None:
+            min_node_count = _whole(min_node_count, "min_node_count", 0)
+        pause, shown, in_time = 0.1, None, True
         while True:
             try:
                 self.refresh_state()
@@ -164,16 +167,22 @@ class ComputeTarget:
             if show_output and self.provisioning_state != shown:
                 shown = self.provisioning_state
                 print(shown, flush=True)
-            if self._is_over(min_node_count):
+            if not is_delete_operation and self._is_over(min_node_count):
                 break
-            if time.monotonic() > deadline:
-                raise ComputeTargetException(f"compute target '{self.name}' is still {self.provisioning_state} after {timeout_in_minutes} minutes")
+            in_time = time.monotonic() <= deadline
+            if not in_time:
+                break
             time.sleep(pause)
             pause = min(pause * 2, 5.0)
         if self.provisioning_state == "Failed":
             raise ComputeTargetException(f"compute target '{self.name}' failed: {self.provisioning_errors}")
+        if not in_time and (is_delete_operation or self.provisioning_state in _RUNNING):
+            raise ComputeTargetException(f"compute target '{self.name}' is still {self.provisioning_state} after {timeout_in_minutes} minutes")
         if show_output:
-            print(f"{self._compute_type or 'Compute'} wait for completion finished", flush=True)
+            self._tell_end(in_time)
+
+    def _tell_end(self, in_time: bool) -> None:
+        print(f"{self._compute_type or 'Compute'} wait for completion finished", flush=True)
 
     def wait_for_provisioning(self, show_output: bool = False) -> None:
         """The older name of :meth:`wait_for_completion`."""
