@@ -340,6 +340,23 @@ def test_answers(server, tmp_path):
     ask("POST", "/api/v1/experiments", {"name": "e", "workspace": "team"})
     ask("GET", "/api/v1/experiments")
     ask("GET", "/api/v1/experiments/e?workspace=team", template="/api/v1/experiments/{name}")
+    # Compute targets.
+    target = "/api/v1/computetargets/{name}"
+    cluster = {"name": "few", "type": "AmlCompute", "vm_size": "STANDARD_D2_V2", "max_nodes": 1, "idle_seconds_before_scaledown": 600, "tags": {"a": "b"}}
+    assert ask("POST", "/api/v1/computetargets", cluster)[0] == 201
+    assert ask("POST", "/api/v1/computetargets", cluster)[0] == 409
+    ask("PATCH", "/api/v1/computetargets/few", {"max_nodes": 2, "description": "two"}, template=target)
+    ask("POST", "/api/v1/runs", {"id": "r5", "experiment": "contract", "target": "few", "command": ["true"]})
+    wait_for(server, "r5", "Completed")
+    shown = ask("GET", "/api/v1/computetargets/few", template=target)[1]
+    assert shown["max_nodes"] == 2 and shown["status"]["current_node_count"] == 1
+    assert [t["name"] for t in ask("GET", "/api/v1/computetargets")[1]["computetargets"]] == ["local", "few"]
+    assert ask("GET", "/api/v1/computetargets/few/nodes", template=target + "/nodes")[1]["nodes"][0]["state"] in ("idle", "running")
+    assert ask("GET", "/api/v1/computetargets/few/explain", template=target + "/explain")[1]["decisions"][0]["change"] == 1
+    ask("POST", "/api/v1/computetargets/few/evict", {}, template=target + "/evict")
+    assert ask("GET", "/api/v1/vmsizes")[1]["vmsizes"] and ask("GET", "/api/v1/capabilities")[1]["capabilities"]
+    assert ask("GET", "/api/v1/cost")[1]["targets"][0]["name"] == "few"
+    ask("DELETE", "/api/v1/computetargets/few", template=target)
     # Datastores and their files.
     stores = "/api/v1/datastores/{name}"
     folder = tmp_path / "folder"
