@@ -340,12 +340,49 @@ def test_answers(server, tmp_path):
     ask("POST", "/api/v1/experiments", {"name": "e", "workspace": "team"})
     ask("GET", "/api/v1/experiments")
     ask("GET", "/api/v1/experiments/e?workspace=team", template="/api/v1/experiments/{name}")
+    # Datastores and their files.
+    stores = "/api/v1/datastores/{name}"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert ask("PUT", "/api/v1/datastores/here", {"kind": "folder", "folder": str(folder), "tags": {"a": "b"}}, template=stores)[0] == 201
+    assert ask("PUT", "/api/v1/datastores/here", {"kind": "folder", "folder": str(folder), "overwrite": True}, template=stores)[0] == 200
+    assert ask("PUT", "/api/v1/datastores/here", {"kind": "folder", "folder": str(folder)}, template=stores)[0] == 409
+    assert ask("PUT", "/api/v1/datastores/home", {"kind": "folder", "folder": str(server.home)}, template=stores)[0] == 403
+    assert ask("GET", "/api/v1/datastores/here", template=stores)[1]["folder"] == str(folder)
+    ask("POST", "/api/v1/datastores/here/default", {}, template=stores + "/default")
+    assert [d["name"] for d in ask("GET", "/api/v1/datastores")[1]["datastores"] if d["default"]] == ["here"]
+    for name in ("here", "workspaceblobstore"):
+        at = f"/api/v1/datastores/{name}/files"
+        assert ask("PUT", at + "/a/b.txt", raw=b"0123456789", template=stores + "/files/{path}")[0] == 201
+        assert ask("PUT", at + "/a/b.txt", raw=b"other", template=stores + "/files/{path}")[0] == 409
+        assert ask("PUT", at + "/a/b.txt?overwrite=true", raw=b"0123456789", template=stores + "/files/{path}")[0] == 201
+        assert ask("GET", at + "/a/b.txt", template=stores + "/files/{path}")[1] == b"0123456789"
+        assert ask("GET", at + "/a/b.txt", template=stores + "/files/{path}", headers={"Range": "bytes=2-3"}) == (206, b"23")
+        assert ask("GET", at + "/a/c.txt", template=stores + "/files/{path}")[0] == 404
+        assert [f["path"] for f in ask("GET", at + "?prefix=a/", template=stores + "/files")[1]["files"]] == ["a/b.txt"]
+    added = {"files": [{"path": "c.txt", "digest": digest, "size": len(content)}]}
+    assert ask("POST", "/api/v1/datastores/workspaceblobstore/files", added, template=stores + "/files")[1] == {"added": 1, "files": 1}
+    assert ask("GET", "/api/v1/datastores/workspaceartifactstore/files?prefix=ExperimentRun/dcid.r1/outputs/", template=stores + "/files")[1]["files"]
+    ask("POST", "/api/v1/runs", {"id": "r4", "experiment": "contract", "command": ["cp", "-r", "DatasetConsumptionConfig:in/.", "DatasetOutputConfig:out"],
+                                 "data": {"in": {"paths": [{"datastore": "here", "path": "a/*.txt"}], "mode": "mount", "environment_variable": "IN"}},
+                                 "outputs": {"out": {"datastore": "here", "path": "out/{run-id}"}}})
+    view = wait_for(server, "r4", "Completed")
+    assert view["inputDatasets"][0]["how"] == "linked" and view["outputDatasets"][0]["files"] == 1
+    ask("DELETE", "/api/v1/datastores/here", template=stores)
+
     ask("PATCH", "/api/v1/experiments/e", {"workspace": "team", "set_tags": {"a": "b"}, "archived": True}, template="/api/v1/experiments/{name}")
     assert ask("DELETE", "/api/v1/experiments/contract", template="/api/v1/experiments/{name}")[0] == 409
     ask("DELETE", "/api/v1/experiments/e?workspace=team", template="/api/v1/experiments/{name}")
     ask("PATCH", "/api/v1/workspaces/team", {"friendly_name": "The team", "properties": {"location": "here"}}, template="/api/v1/workspaces/{name}")
     assert ask("DELETE", "/api/v1/workspaces/default", template="/api/v1/workspaces/{name}")[0] == 409
     ask("DELETE", "/api/v1/workspaces/team", template="/api/v1/workspaces/{name}")
+    secret = "/api/v1/secrets/{name}"
+    assert ask("PUT", "/api/v1/secrets/key", {"value": "hush", "content_type": "text/plain"}, template=secret)[0] == 201
+    assert ask("PUT", "/api/v1/secrets/key", {"value": "hush"}, template=secret)[0] == 200
+    assert ask("GET", "/api/v1/secrets/key", template=secret)[1]["value"] == "hush"
+    assert "hush" not in json.dumps(ask("GET", "/api/v1/secrets")[1])
+    ask("DELETE", "/api/v1/secrets/key", template=secret)
+    assert ask("GET", "/api/v1/secrets/key", template=secret)[0] == 404
     ask("GET", "/api/v1/nodes")
     ask("POST", "/api/v1/users", {"name": "rita", "role": "reader"})
     ask("GET", "/api/v1/users")

@@ -17,7 +17,7 @@ WALLS = [
 def architecture():
     table = {}
     for line in (ROOT / "ARCHITECTURE.md").read_text().splitlines():
-        match = re.fullmatch(r"\| ([a-z/]+) \|([a-z/ ]*)\|", line)
+        match = re.fullmatch(r"\| ([a-z0-9/]+) \|([a-z0-9/ ]*)\|", line)
         if match and match[1] != "folder":
             table[match[1]] = match[2].split()
     return table

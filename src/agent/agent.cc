@@ -250,7 +250,7 @@ void Agent::Do(const std::vector<Action>& actions) {
       AttemptFolder folder(settings_.home, key);
       bool nothing = !it->second.assign.spec.collect_outputs || !os::Exists(folder.Path("work/outputs"));
       if (auto staged = os::ListFolder(folder.Path("artifacts")); nothing && staged.ok()) nothing = staged->empty();
-      if (nothing)
+      if (nothing && (it->second.assign.spec.outputs.empty() || !it->second.launched || collect->stopped))
         it->second.outputs_done = true;
       else if (!it->second.syncing) {
         it->second.syncing = true;
@@ -276,6 +276,7 @@ void Agent::Do(const std::vector<Action>& actions) {
         AttemptFolder folder(settings_.home, key);
         if (ended) preparer_.GiveBack(snapshot, folder.Path("work"), copy);
         if (!ended) folder.KillAll();
+        Stager::Unstage(folder);
         os::Cgroup::Discard(key.Name());
         preparer_.Release(key);
         // Out of the way now; emptied when nothing else is to do.
@@ -328,7 +329,11 @@ void Agent::PrepareJob(AttemptKey key) {
     ++it->second.facts_told;
     Dirty();
   };
-  Preparation made = preparer_.Prepare(assign, {stopping, building});
+  auto wait = [&](milliseconds time) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, time, [&] { return stop_ || !core_.Holds(key) || core_.Stopping(key); });
+  };
+  Preparation made = preparer_.Prepare(assign, {stopping, building, wait});
   std::lock_guard lock(mutex_);
   auto it = works_.find(key);
   AttemptFolder folder(settings_.home, key);
@@ -376,6 +381,12 @@ void Agent::SyncJob(AttemptKey key, bool final) {
       work.before = std::move(before);
       for (Collected& file : *collected) work.artifacts.push_back(std::move(file));
       if (final || !work.collecting) {
+        if (final) {
+          lock.unlock();
+          UploadOutputs(key);
+          lock.lock();
+          if (stop_ || !works_.count(key)) return;
+        }
         work.syncing = false;
         if (final) work.outputs_done = true;
         Dirty();
@@ -394,6 +405,42 @@ void Agent::SyncJob(AttemptKey key, bool final) {
     changed_.wait_for(lock, backoff, [this] { return stop_; });
     backoff = std::min(milliseconds(2000), backoff * 2);
   }
+}
+
+void Agent::UploadOutputs(const AttemptKey& key) {
+  model::Assign assign;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = works_.find(key);
+    if (it == works_.end() || it->second.assign.spec.outputs.empty() || !it->second.launched) return;
+    assign = it->second.assign;
+  }
+  // Somebody who cancels does not wait for it.
+  auto ends = [&] { return stop_ || !core_.Holds(key) || core_.Stopping(key); };
+  StageWatch watch;
+  watch.stopping = [&] {
+    std::lock_guard lock(mutex_);
+    return ends();
+  };
+  watch.progress = [&] {
+    std::lock_guard lock(mutex_);
+    Dirty();
+  };
+  watch.wait = [&](milliseconds time) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, time, ends);
+  };
+  auto uploaded = preparer_.Upload(assign, watch);
+  std::lock_guard lock(mutex_);
+  auto it = works_.find(key);
+  if (it == works_.end() || stop_) return;
+  if (!uploaded.ok()) {
+    if (uploaded.error().code != Code::kCanceled) it->second.problem = uploaded.error().message;
+    return;
+  }
+  if (!it->second.facts) it->second.facts.emplace();
+  for (model::DataUse& use : *uploaded) it->second.facts->data.push_back(std::move(use));
+  ++it->second.facts_told;
 }
 
 // --- watching

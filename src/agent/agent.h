@@ -67,9 +67,10 @@ class Agent {
     std::chrono::steady_clock::time_point next_look{};
     std::vector<std::string> log_files;  // below the folders that are watched
     std::optional<Preparation> facts;    // what to tell of the preparation; a failure is said once its log is at the server
-    int facts_told = 0;  // counts the changes of facts
-    int facts_said = 0;  // the one that the server has
+    int facts_told = 0;                  // counts the changes of facts
+    int facts_said = 0;                  // the one that the server has
     bool said_failed = false;
+    std::string problem;  // what of its data outputs could not be stored
   };
   struct Report {
     std::string body;
@@ -92,6 +93,8 @@ class Agent {
   void Tidy();
   void PrepareJob(model::AttemptKey key);
   void SyncJob(model::AttemptKey key, bool final);
+  // Brings data outputs to their datastores, once the script has ended.
+  void UploadOutputs(const model::AttemptKey& key);
   void BeginWatching(Work& work);
   void Dirty();  // REQUIRES: mutex_ held
   bool SendHello(http::Client& client, std::stop_token stop);

@@ -119,11 +119,11 @@ std::vector<Action> Core::OnExited(const AttemptKey& key, const model::Exit& exi
   return {Collect{key, it->second.stop}};
 }
 
-std::vector<Action> Core::OnCollected(const AttemptKey& key) {
+std::vector<Action> Core::OnCollected(const AttemptKey& key, std::string problem) {
   auto it = attempts_.find(key);
   if (it == attempts_.end() || it->second.phase != Phase::kCollecting) return {};
   it->second.phase = Phase::kDone;
-  Say(key, it->second, model::Collected{});
+  Say(key, it->second, model::Collected{std::move(problem)});
   return {};
 }
 

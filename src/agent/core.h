@@ -60,7 +60,8 @@ class Core {
   std::vector<Action> OnStarted(const model::AttemptKey& key);
   std::vector<Action> OnFailed(const model::AttemptKey& key, const model::PrepareFailed& failure);
   std::vector<Action> OnExited(const model::AttemptKey& key, const model::Exit& exit);
-  std::vector<Action> OnCollected(const model::AttemptKey& key);
+  // `problem`: see model::Collected.
+  std::vector<Action> OnCollected(const model::AttemptKey& key, std::string problem = {});
   // The server's answer to a hello. Fenced: everything of an older generation ends here and now.
   std::vector<Action> OnWelcome(int64_t generation, bool fenced);
 

@@ -19,9 +19,11 @@ using namespace ferry;
 constexpr const char* kUsage =
     "ferry-agent: works on what a Ferry server assigns to this node\n\n"
     "  ferry-agent run --home FOLDER (--url URL | --url-file FILE) --token-file FILE [--node NAME] [--target NAME] [--slots N]\n"
-    "                  [--environment-cache-gb N] [--environment-cache-days N] [--conda-strict true|false] [--container-engine NAME] [--image-aliases "
+    "                  [--gpus auto|none|N,N,...] [--environment-cache-gb N] [--environment-cache-days N] [--conda-strict true|false] [--container-engine "
+    "NAME] [--image-aliases "
     "A=B,...]\n"
     "  ferry-agent nursery LOCK       starts the processes that own attempts; started by the agent\n"
+    "  ferry-agent end --home FOLDER  ends the agent of that folder and everything that runs under it\n"
     "  ferry-agent probe              what this node has: cores, memory, GPUs\n"
     "  ferry-agent version\n";
 
@@ -38,10 +40,24 @@ int Probe() {
   return 0;
 }
 
+// What is left of an agent and its attempts ends here.
+int End(const std::string& home) {
+  auto text = os::ReadFile(os::JoinPath(home, "agent.json"), 4096);
+  auto json = text.ok() ? ParseJson(*text) : Result<Json>(text.error());
+  if (json.ok()) {
+    os::ProcessId id{static_cast<int>(json->GetInt("pid")), static_cast<uint64_t>(json->GetInt("started"))};
+    if (os::IsAlive(id)) os::SendSignal(id.pid, SIGTERM);
+    for (int i = 0; i < 250 && os::IsAlive(id); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (os::IsAlive(id)) os::SendSignal(id.pid, SIGKILL);
+  }
+  for (const agent::Remains& remains : agent::ReadRemains(home)) agent::AttemptFolder(home, remains.assign.key).KillAll();
+  return 0;
+}
+
 int RunAgent(const std::vector<std::string>& words) {
   agent::AgentSettings settings;
   settings.slots = static_cast<int>(os::CoreCount());
-  std::string token_file;
+  std::string token_file, gpus = "auto";
   for (size_t i = 0; i < words.size(); i += 2) {
     if (i + 1 >= words.size()) return Fail(MakeError(Code::kInvalid, "agent.usage", StrCat(words[i], " needs a value")));
     const std::string &name = words[i], &value = words[i + 1];
@@ -59,6 +75,8 @@ int RunAgent(const std::vector<std::string>& words) {
       settings.target = value;
     else if (name == "--slots")
       settings.slots = static_cast<int>(ParseInt(value).value_or(0));
+    else if (name == "--gpus")
+      gpus = value;
     else if (name == "--environment-cache-gb")
       settings.environment_bytes = static_cast<uint64_t>(std::max<int64_t>(0, ParseInt(value).value_or(0))) * 1'000'000'000;
     else if (name == "--environment-cache-days")
@@ -91,7 +109,12 @@ int RunAgent(const std::vector<std::string>& words) {
   auto sdk = agent::UnpackSdk(settings.home);
   if (!sdk.ok()) return Fail(sdk.error());
   settings.sdk = *sdk;
-  for (const agent::Gpu& gpu : agent::FindGpus()) settings.gpus.push_back(gpu.number);
+  if (gpus == "auto") {
+    for (const agent::Gpu& gpu : agent::FindGpus()) settings.gpus.push_back(gpu.number);
+  } else if (gpus != "none") {
+    for (std::string_view number : Split(gpus, ','))
+      if (auto device = ParseInt(number)) settings.gpus.push_back(static_cast<int>(*device));
+  }
   os::Signals signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE});
   std::stop_source stop;
   std::jthread waiter([&](std::stop_token ended) {
@@ -114,6 +137,7 @@ int main(int argc, char** argv) {
   std::string verb = words.empty() ? "" : words[0];
   if (verb == "nursery" && words.size() == 2) return agent::RunNursery(words[1]);
   if (verb == "run") return RunAgent({words.begin() + 1, words.end()});
+  if (verb == "end" && words.size() == 3 && words[1] == "--home") return End(words[2]);
   if (verb == "probe") return Probe();
   if (verb == "version") {
     std::printf("ferry-agent %s (protocol %d)\n", FERRY_VERSION, model::kProtocol);

@@ -67,6 +67,7 @@ std::string ExpandVariables(const std::string& text, const std::map<std::string,
 
 Preparer::Preparer(Settings settings)
     : settings_(std::move(settings)),
+      stager_(settings_.home, settings_.server),
       venv_(environment::MakeVenvBuilder(settings_.environment)),
       conda_(environment::MakeCondaBuilder(settings_.environment)),
       image_(std::make_unique<environment::ImageBuilder>(settings_.environment)),
@@ -315,10 +316,22 @@ Preparation Preparer::Prepare(const model::Assign& assign, const Watch& watch) {
   }
   if (watch.stopping()) return fail(stopped);
 
+  Staged staged;
+  if (!spec.data.empty() || !spec.outputs.empty()) {
+    begin("data");
+    auto done = stager_.Stage(assign, {watch.stopping, [&] { watch.building(made); }, watch.wait});
+    if (!done.ok()) return fail(done.error());
+    staged = std::move(*done);
+    made.data = staged.uses;
+    end();
+  }
+
   begin("start");
   Launch launch;
   launch.name = assign.key.Name();
   std::map<std::string, std::string> environment = EnvironmentFor(assign, folder, place.ready);
+  for (const auto& [name, value] : spec.environment) environment[name] = model::SubstituteData(value, staged.values);
+  for (const auto& [name, value] : staged.variables) environment[name] = value;
   launch.folder = work;
   launch.token = assign.token;
   launch.max_duration_seconds = spec.max_duration_seconds;
@@ -327,13 +340,14 @@ Preparation Preparer::Prepare(const model::Assign& assign, const Watch& watch) {
   // Two definitions that differ in the interpreter alone share one image.
   bool own = image && spec.needs->user_managed && !spec.needs->interpreter.empty();
   if (!spec.script.empty()) launch.argv = {own ? spec.needs->interpreter : place.ready.interpreter, spec.script};
-  for (const std::string& word : spec.script.empty() ? spec.command : spec.arguments) launch.argv.push_back(ExpandVariables(word, environment));
+  for (const std::string& word : spec.script.empty() ? spec.command : spec.arguments)
+    launch.argv.push_back(model::SubstituteData(ExpandVariables(word, environment), staged.values));
   // The supervisor inherits the same; only what differs travels.
   std::map<std::string, std::string> inherited = InheritedEnvironment();
   for (const auto& [name, value] : environment)
     if (auto it = inherited.find(name); it == inherited.end() || it->second != value) launch.environment[name] = value;
   if (image) {
-    if (auto put = PutInContainer(assign, folder, place.ready, launch); !put.ok()) return fail(put.error(), EndReason::kLaunchFailed);
+    if (auto put = PutInContainer(assign, folder, place.ready, staged, launch); !put.ok()) return fail(put.error(), EndReason::kLaunchFailed);
   }
   if (auto launched = settings_.launch(folder.path(), launch); !launched.ok()) return fail(launched.error(), EndReason::kLaunchFailed);
   end();
@@ -435,7 +449,8 @@ void Preparer::Publish(const std::string& key, const environment::Ready& ready, 
   (void)os::RemoveFile(file);
 }
 
-Result<void> Preparer::PutInContainer(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready, Launch& launch) const {
+Result<void> Preparer::PutInContainer(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready, const Staged& staged,
+                                      Launch& launch) const {
   environment::RunPlan plan;
   TRY(plan.engine, environment::FindEngine(settings_.environment));
   plan.name = environment::ContainerName(launch.name);
@@ -449,6 +464,8 @@ Result<void> Preparer::PutInContainer(const model::Assign& assign, const Attempt
   TRY_VOID(os::MakeFolders(plan.folders[0]));
   for (const std::string& below : assign.spec.watch) plan.collected.push_back(os::JoinPath(plan.work, below));
   plan.collected.push_back(os::JoinPath(plan.work, "outputs"));
+  plan.collected.insert(plan.collected.end(), staged.collected.begin(), staged.collected.end());
+  plan.folders.insert(plan.folders.end(), staged.folders.begin(), staged.folders.end());
   if (!assign.spec.needs->docker.shared_volumes)
     for (const std::string& collected : plan.collected) TRY_VOID(os::MakeFolders(collected));
   plan.sdk = settings_.sdk;

@@ -12,6 +12,7 @@
 
 #include "agent/environments.h"
 #include "agent/folder.h"
+#include "agent/stage.h"
 #include "agent/supervisor.h"
 #include "base/result.h"
 #include "http/client.h"
@@ -40,6 +41,7 @@ struct Preparation {
   std::optional<model::PrepareFailed> failed;  // none: the supervisor runs
   std::vector<model::Clock> clocks;
   model::EnvironmentUse environment;
+  std::vector<model::DataUse> data;
   CopyMark copy;
 };
 
@@ -55,8 +57,9 @@ class Preparer {
     Duration environment_age{};      // kept since the last use; 0: no limit
   };
   struct Watch {
-    std::function<bool()> stopping;  // asked between steps, and while it waits
-    std::function<void(const Preparation& so_far)> building;  // the build's log can be read from now on
+    std::function<bool()> stopping;                           // asked between steps, and while it waits
+    std::function<void(const Preparation& so_far)> building;  // the build's log, or that of its data, can be read from now on
+    std::function<void(std::chrono::milliseconds)> wait;      // before something is tried again
   };
   explicit Preparer(Settings settings);
 
@@ -64,6 +67,8 @@ class Preparer {
   void Begin(const std::vector<std::pair<std::string, std::string>>& users) { environments_.Begin(users); }
   // Makes the attempt run, or says why it does not in words for the user. Safe from several threads.
   Preparation Prepare(const model::Assign& assign, const Watch& watch);
+  // Brings the attempt's data outputs to their datastores; see Stager.
+  Result<std::vector<model::DataUse>> Upload(const model::Assign& assign, const StageWatch& watch) const { return stager_.Upload(assign, watch); }
   // The attempt is over: its environment may go.
   void Release(const model::AttemptKey& key) { environments_.Release(key.Name()); }
 
@@ -94,9 +99,11 @@ class Preparer {
   void Publish(const std::string& key, const environment::Ready& ready, Duration took);
   std::map<std::string, std::string> EnvironmentFor(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready) const;
   // Makes the launch one of a container that runs the same.
-  Result<void> PutInContainer(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready, Launch& launch) const;
+  Result<void> PutInContainer(const model::Assign& assign, const AttemptFolder& folder, const environment::Ready& ready, const Staged& staged,
+                              Launch& launch) const;
 
   Settings settings_;
+  const Stager stager_;
   std::mutex snapshot_mutex_;
   std::mutex spare_mutex_;
   std::vector<std::pair<std::string, std::string>> spares_;  // snapshot and folder, the newest first

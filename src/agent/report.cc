@@ -18,6 +18,11 @@ Json FactsOf(const AttemptKey& key, int64_t generation, const Preparation& made)
   Json clocks = Json::MakeArray();
   for (const model::Clock& clock : made.clocks) clocks.Push(model::ToJson(clock));
   Json facts = Json::MakeObject({{"run", key.run}, {"attempt", key.attempt}, {"generation", generation}, {"clocks", std::move(clocks)}});
+  if (!made.data.empty()) {
+    Json data = Json::MakeArray();
+    for (const model::DataUse& use : made.data) data.Push(model::ToJson(use));
+    facts.Set("data", std::move(data));
+  }
   if (!made.environment.how.empty()) facts.Set("environment", model::ToJson(made.environment));
   return facts;
 }
@@ -83,6 +88,7 @@ bool Agent::AddStreams(const AttemptKey& key, Work& work, Json& logs, Json& reco
     logs.Push(Json::MakeObject({{"run", key.run}, {"attempt", key.attempt}, {"stream", stream}, {"offset", sent}, {"data", std::move(bytes)}}));
   };
   add_log("azureml-logs/20_image_build_log.txt", folder.Path("build_log.txt"));
+  if (!work.assign.spec.data.empty() || !work.assign.spec.outputs.empty()) add_log("azureml-logs/30_data_log.txt", folder.Path("data_log.txt"));
   if (!work.launched) return all;
   add_log("user_logs/std_log.txt", folder.Path("std_log.txt"));
   // New files in the folders that are watched are looked for now and then, and once more at the end.
@@ -137,7 +143,7 @@ Agent::Report Agent::BuildReport() {
       }
       if (all && work.collecting && work.outputs_done && !work.said_collected) {
         work.said_collected = true;
-        Do(core_.OnCollected(key));
+        Do(core_.OnCollected(key, work.problem));
       }
     }
   // Stopped before anything was started: nothing to collect.

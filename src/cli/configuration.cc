@@ -156,6 +156,9 @@ void AddPlan(const Plan& plan, Json& request) {
   if (!config.history.snapshot_project) request.Set("keep_snapshot", false);
   if (!config.auto_prepare_environment) request.Set("auto_prepare", false);
   if (config.priority) request.Set("priority", *config.priority);
+  runconfig::DataFields data = runconfig::DataOf(config);
+  if (!data.inputs.as_object().empty()) request.Set("data", std::move(data.inputs));
+  if (!data.outputs.as_object().empty()) request.Set("outputs", std::move(data.outputs));
   if (!request.Find("name")) request.SetIf("name", config.job_name);
 }
 

@@ -28,6 +28,9 @@ Result<void> Core::Recover(Time now) {
   leased_.clear();
   index_ = {};
   targets_.clear();
+  std::map<std::string, Cluster> clusters = std::move(clusters_);
+  clusters_.clear();
+  due_.clear();
   for_batch_.clear();
   staged_.clear();
   staged_puts_.clear();
@@ -41,7 +44,12 @@ Result<void> Core::Recover(Time now) {
     TRY(store::Page page, store_.Find(query));
     for (const store::Document& document : page.documents) {
       TRY(Json json, ParseJson(document.body, "a target in the store"));
-      targets_[document.key] = model::TargetFromJson(json);
+      TRY(targets_[document.key], model::TargetFromJson(json));
+      if (targets_[document.key].kind != model::TargetKind::kElastic) continue;
+      due_.insert(document.key);
+      Cluster& cluster = clusters_[document.key];
+      // What was learnt of the provider outlives a failed commit too.
+      if (auto it = clusters.find(document.key); it != clusters.end()) cluster.decisions = std::move(it->second.decisions);
     }
     if (page.next.empty()) break;
     query.cursor = page.next;
@@ -56,9 +64,7 @@ Result<void> Core::Recover(Time now) {
       if (auto it = before.find(document.key); it != before.end()) state = it->second;
       state.record = model::NodeFromJson(json);
       if (!state.seen) state.seen = now;
-      index_.SetNode({state.record.name, state.record.target, state.record.slots, state.record.gpus});
-      index_.SetOpen(state.record.name, state.open);
-      WantNode(state.record, effects_);
+      if (state.record.leaving || !state.open) WantNode(state.record, effects_);
       nodes_[state.record.name] = std::move(state);
     }
     if (page.next.empty()) break;
@@ -74,7 +80,7 @@ Result<void> Core::Recover(Time now) {
         if (auto* stopping = std::get_if<model::Stopping>(&run.attempt().phase)) run.attempt().phase = model::Running{stopping->lease};
       if (const Lease* lease = LeaseOf(run.attempt().phase)) {
         leased_[lease->node].insert(run.id);
-        if (!IsBatch(run.target)) index_.Occupy(lease->node, run.id, run.attempt().gpus);
+        if (!IsBatch(KeyOf(run))) index_.Occupy(lease->node, {run.id, run.attempt().gpus});
       } else if (std::holds_alternative<model::Queued>(run.attempt().phase)) {
         Wait(run);
       }
@@ -84,6 +90,11 @@ Result<void> Core::Recover(Time now) {
     if (page.next.empty()) break;
     query.cursor = page.next;
   }
+  for (auto& [name, node] : nodes_)
+    if (!IsBatch(node.record.target)) Place(node, now);
+  // A cluster that was made for a run goes with it, whenever that was.
+  for (auto& [key, target] : targets_)
+    if (!target.run.empty() && !live_.count(target.run) && target.state != model::Provisioning::kDeleting) Remove(target, now);
   return {};
 }
 
@@ -93,14 +104,15 @@ bool Core::IsBatch(const std::string& target) const {
 }
 
 void Core::Wait(const Run& run) {
-  if (IsBatch(run.target))
+  std::string key = KeyOf(run);
+  if (IsBatch(key)) {
     for_batch_.insert(run.id);
-  else
-    index_.Wait({run.id, run.target, run.priority, run.created.micros, run.spec.gpus});
-}
-
-void Core::WantNode(const model::NodeRecord& record, std::vector<Effect>& out) const {
-  if (record.provided) out.push_back(CreateNode{record.target, record.name});
+    return;
+  }
+  scheduler::Demand demand{run.id, key, run.priority, run.created.micros, run.spec.gpus};
+  demand.seconds = run.spec.max_duration_seconds;
+  index_.Wait(demand);
+  if (clusters_.count(key)) due_.insert(key);
 }
 
 Result<Json> Core::Apply(const Input& input, Time now) {
@@ -108,17 +120,19 @@ Result<Json> Core::Apply(const Input& input, Time now) {
 }
 
 Result<void> Core::Commit(Time now) {
-  for (const scheduler::Placement& placement : index_.Decide()) {
+  for (const scheduler::Placement& placement : index_.Decide(now)) {
     Run& run = live_.at(placement.run);
-    run.attempt().gpus = placement.gpus;
-    Step(run, model::Place{{placement.node, nodes_.at(placement.node).record.generation}}, now);
+    const scheduler::Share& share = placement.shares[0];
+    run.attempt().gpus = share.gpus;
+    Step(run, model::Place{{share.node, nodes_.at(share.node).record.generation}}, now);
   }
+  for (const std::string& target : std::exchange(due_, {})) Scale(target, now);
   // A batch system does its own queueing: the attempt is its own node there.
   for (const std::string& id : std::exchange(for_batch_, {})) {
     auto it = live_.find(id);
     if (it == live_.end() || !std::holds_alternative<model::Queued>(it->second.attempt().phase)) continue;
     Run& run = it->second;
-    Step(run, model::Place{{StrCat(run.target, ".", AttemptKey{run.id, run.attempt().number}.run, ".", run.attempt().number), 1}}, now);
+    Step(run, model::Place{{StrCat(KeyOf(run), ".", AttemptKey{run.id, run.attempt().number}.run, ".", run.attempt().number), 1}}, now);
   }
   for (const auto& [id, everything] : touched_) {
     const Run& run = live_.at(id);
@@ -223,18 +237,24 @@ void Core::Step(Run& run, const model::AttemptInput& input, Time now) {
   const Lease* after = LeaseOf(attempt.phase);
   if (!before && after) {
     index_.Unwait(run.id);
-    if (!IsBatch(run.target)) index_.Occupy(after->node, run.id, attempt.gpus);
     leased_[after->node].insert(run.id);
+    if (!IsBatch(KeyOf(run))) {
+      Time until = run.spec.max_duration_seconds ? now + std::chrono::seconds(run.spec.max_duration_seconds) : Time{};
+      index_.Occupy(after->node, {run.id, attempt.gpus, 0, 0, until});
+      Place(nodes_.at(after->node), now);
+    }
   }
   if (model::IsEnded(attempt)) {
     index_.Unwait(run.id);
     for_batch_.erase(run.id);
     if (before && settings_.plant != Plant::kSlotLeak) index_.Release(before->node, run.id);
+    if (std::string key = KeyOf(run); clusters_.count(key)) due_.insert(key);
     if (before) {
       leased_[before->node].erase(run.id);
+      if (auto node = nodes_.find(before->node); node != nodes_.end() && !IsBatch(KeyOf(run))) Place(node->second, now);
       staged_effects_.push_back(Tell{before->node, model::Forget{{run.id, attempt.number}}});
-      if (IsBatch(run.target)) {
-        staged_effects_.push_back(StopBatch{run.target, {run.id, attempt.number}});
+      if (IsBatch(KeyOf(run))) {
+        staged_effects_.push_back(StopBatch{KeyOf(run), {run.id, attempt.number}});
         nodes_.erase(before->node);
         staged_puts_.erase({"node", before->node});
         staged_.push_back(store::Erase{"node", before->node});
@@ -248,6 +268,8 @@ void Core::Step(Run& run, const model::AttemptInput& input, Time now) {
       next.entered[0] = now;
       run.attempts.push_back(std::move(next));
       Wait(run);
+    } else if (auto target = targets_.find(KeyOf(run)); target != targets_.end() && target->second.run == run.id) {
+      Remove(target->second, now);
     }
   }
   Touch(run, false);
@@ -257,14 +279,14 @@ void Core::WantFor(const Run& run, std::vector<Effect>& out) const {
   const Attempt& attempt = run.attempt();
   AttemptKey key{run.id, attempt.number};
   if (auto* placed = std::get_if<model::Placed>(&attempt.phase)) {
-    if (IsBatch(run.target)) out.push_back(LaunchBatch{run.target, placed->lease.node, key});
+    if (IsBatch(KeyOf(run))) out.push_back(LaunchBatch{KeyOf(run), placed->lease.node, key});
     out.push_back(Tell{placed->lease.node, model::Assign{key, placed->lease.generation, run.experiment, run.workspace, {}, run.spec, attempt.gpus}});
   }
   if (auto* stopping = std::get_if<model::Stopping>(&attempt.phase)) {
     out.push_back(Tell{stopping->lease.node, model::Stop{key, stopping->lease.generation}});
     // Still in the batch system's queue: nobody is there to be told.
     auto node = nodes_.find(stopping->lease.node);
-    if (IsBatch(run.target) && (node == nodes_.end() || !node->second.session)) out.push_back(StopBatch{run.target, key});
+    if (IsBatch(KeyOf(run)) && (node == nodes_.end() || !node->second.session)) out.push_back(StopBatch{KeyOf(run), key});
   }
 }
 
@@ -299,13 +321,23 @@ std::string Core::Explain(const std::string& id, Time now) const {
   std::string text;
   if (std::holds_alternative<model::Queued>(attempt.phase)) {
     text = StrCat("it waits because ", index_.Explain(id));
+    if (auto cluster = clusters_.find(KeyOf(run)); cluster != clusters_.end()) {
+      const autoscaler::Fleet& fleet = cluster->second.fleet;
+      int there = fleet.count(autoscaler::NodeState::kIdle) + fleet.count(autoscaler::NodeState::kBusy);
+      if (there == 0) text = StrCat("it waits because '", run.target, "' has no node yet");
+      if (!cluster->second.reason.empty()) text += StrCat("; '", run.target, "': ", cluster->second.reason);
+    }
+    // The index knows targets by their keys.
+    const std::string key = StrCat("'", KeyOf(run), "'");
+    for (size_t at; (at = text.find(key)) != std::string::npos && key != StrCat("'", run.target, "'");)
+      text.replace(at, key.size(), StrCat("'", run.target, "'"));
   } else if (std::holds_alternative<model::Driven>(attempt.phase)) {
     text = "it is interactive: it runs until its client completes, fails or cancels it";
   } else {
     const Lease& lease = *LeaseOf(attempt.phase);
     switch (attempt.phase.index()) {
       case 1:
-        text = IsBatch(run.target) ? StrCat("it was handed to the batch system of '", run.target, "' and waits in its queue")
+        text = IsBatch(KeyOf(run)) ? StrCat("it was handed to the batch system of '", run.target, "' and waits in its queue")
                                    : StrCat("it was given to node '", lease.node, "', which has not answered yet");
         break;
       case 2: text = StrCat("node '", lease.node, "' ", model::PreparationText(run)); break;
@@ -328,6 +360,8 @@ std::optional<Time> Core::NextDeadline() const {
     Time at = node.seen + settings_.node_grace;
     if (!next || at < *next) next = at;
   }
+  for (const auto& [key, cluster] : clusters_)
+    if (cluster.next && (!next || *cluster.next < *next)) next = cluster.next;
   return next;
 }
 
@@ -338,32 +372,34 @@ void Core::Fence(NodeState& node, Time now) {
   }
   node.open = false;
   node.seen = now;
-  index_.SetOpen(node.record.name, false);
+  if (!IsBatch(node.record.target)) Place(node, now);
   std::set<std::string> runs = leased_[node.record.name];
   for (const std::string& id : runs) Step(live_.at(id), model::NodeGivenUp{}, now);
 }
 
 void Core::GiveUp(NodeState& node, Time now) {
-  if (node.record.provided) {
-    staged_effects_.push_back(DestroyNode{node.record.target, node.record.name});
-    WantNode(node.record, staged_effects_);
-  }
   Fence(node, now);
+  if (node.record.provided) Leave(node, now);
 }
 
 Result<Json> Core::On(const Tick&, Time now) {
   std::vector<std::string> lost;
   for (auto& [name, node] : nodes_) {
-    if (now - node.seen > settings_.node_quiet) {
+    if (now - node.seen > settings_.node_quiet && node.open) {
       node.open = false;
-      index_.SetOpen(name, false);
+      if (!IsBatch(node.record.target)) Place(node, now);
+    }
+    if (node.record.provided && (node.record.leaving || !node.open) && now - node.asked_again >= settings_.provider_patience) {
+      node.asked_again = now;
+      WantNode(node.record, staged_effects_);
     }
     auto leased = leased_.find(name);
     bool working = leased != leased_.end() && !leased->second.empty();
     Duration grace = settings_.plant == Plant::kRetryWithoutEnd ? settings_.node_quiet : settings_.node_grace;
     // A job that waits in a batch system's queue is not lost: its system tells.
     if (!node.record.handle.empty() && !node.session) continue;
-    if ((working || (node.record.provided && !node.open)) && now - node.seen >= grace) {
+    bool missing = node.record.provided && node.record.arrived && !node.record.leaving && !node.open;
+    if ((working || missing) && now - node.seen >= grace) {
       lost.push_back(name);
     }
   }
@@ -374,6 +410,7 @@ Result<Json> Core::On(const Tick&, Time now) {
       else
         GiveUp(it->second, now);
     }
+  for (const auto& [key, cluster] : clusters_) due_.insert(key);
   // A launch or a stop that did not come through is asked for again.
   for (const auto& [name, target] : targets_) {
     if (target.kind != model::TargetKind::kBatch) continue;
@@ -381,7 +418,7 @@ Result<Json> Core::On(const Tick&, Time now) {
       const Lease* lease = LeaseOf(run.attempt().phase);
       bool asking = std::holds_alternative<model::Placed>(run.attempt().phase) ? lease && !nodes_.count(lease->node)
                                                                                : std::holds_alternative<model::Stopping>(run.attempt().phase);
-      if (run.target == name && asking) WantFor(run, staged_effects_);
+      if (asking && KeyOf(run) == name) WantFor(run, staged_effects_);
     }
   }
   return Json();

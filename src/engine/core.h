@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "autoscaler/fleet.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -19,6 +20,7 @@
 #include "model/access.h"
 #include "model/message.h"
 #include "model/run.h"
+#include "model/target.h"
 #include "scheduler/index.h"
 #include "store/store.h"
 
@@ -30,6 +32,8 @@ struct Submit {
   model::Run run;
   // The run's own definition, to be registered with it: everything set but version and time. The run gets the version.
   std::optional<model::EnvironmentRecord> environment = {};
+  // A cluster for this run alone, made with it and removed after it: everything set but times. The run's target is its name.
+  std::optional<model::TargetRecord> cluster = {};
 };
 struct Cancel {
   std::string run;
@@ -118,9 +122,58 @@ struct DeleteExperiment {
   std::string workspace;
   std::string name;
 };
+// Makes a compute target: everything set but times. An existing one of the same name is a conflict.
+// Sets a secret: everything set but the times, its value sealed. One of the same name is replaced.
+struct SetSecret {
+  model::Secret secret;
+};
+struct DeleteSecret {
+  std::string workspace;
+  std::string name;
+};
 // Makes a compute target. An existing one of the same name is a conflict.
 struct CreateTarget {
   model::TargetRecord target;
+};
+struct UpdateTarget {
+  std::string target;  // key
+  std::optional<int> min_nodes;
+  std::optional<int> max_nodes;
+  std::optional<int64_t> idle_seconds;
+  std::optional<std::string> description;
+  std::map<std::string, std::string> set_tags;
+  std::vector<std::string> remove_tags;
+};
+// Removes it once its nodes are gone. One that has runs is a conflict, unless `cancel` ends them.
+struct DeleteTarget {
+  std::string target;
+  bool cancel = false;
+};
+// How far its making has come.
+struct TargetProvisioned {
+  std::string target;
+  model::Provisioning state = model::Provisioning::kSucceeded;
+  std::string error;
+};
+// What a provider says: the node is on its way; it could not be made; it is gone; these are all there are.
+struct NodeMade {
+  std::string node;
+};
+struct NodeFailed {
+  std::string node;
+  std::string message;
+};
+struct NodeGone {
+  std::string node;
+};
+struct NodesListed {
+  std::string target;
+  std::vector<std::string> nodes;
+  Time asked;  // when it was asked: what came later may be missing
+};
+// Takes a node away, as the owner of a low-priority machine does: what runs on it is stopped and comes back by itself.
+struct EvictNode {
+  std::string node;
 };
 // A BatchSystem has taken the attempt.
 struct BatchLaunched {
@@ -210,12 +263,34 @@ struct UnregisterDataset {
   std::string workspace;
   std::string name;
 };
+// Registers the datastore: everything set but its time, its secret sealed. One of the same name is replaced with `overwrite`, else a conflict.
+struct RegisterDatastore {
+  model::Datastore datastore;
+  bool overwrite = false;
+};
+// What is in it stays where it is.
+struct DeleteDatastore {
+  std::string workspace;
+  std::string name;
+};
+struct SetDefaultDatastore {
+  std::string workspace;
+  std::string name;
+};
+// Files of the workspace's own store whose content is there: all of them or none. One that is there with the same content is left as it is; with another,
+// and without `overwrite`, it is a conflict.
+struct AddFiles {
+  std::vector<model::FileRecord> files;
+  bool overwrite = false;
+};
 struct Tick {};
 
-using Input = std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace,
-                           CreateExperiment, CreateTarget, BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment,
-                           DeleteEnvironment, NoteBuild, DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset,
-                           UpdateWorkspace, DeleteWorkspace, UpdateExperiment, DeleteExperiment, Tick>;
+using Input =
+    std::variant<Submit, Cancel, Evict, Complete, Fail, Update, AddArtifact, AgentHello, AgentReport, MetricsChanged, CreateWorkspace, CreateExperiment,
+                 CreateTarget, BatchLaunched, BatchGone, AddUser, RemoveUser, AddToken, RevokeToken, RegisterEnvironment, DeleteEnvironment, NoteBuild,
+                 DropArchives, RegisterModel, UpdateModel, DeleteModel, SaveDataset, UpdateDataset, UnregisterDataset, UpdateWorkspace, DeleteWorkspace,
+                 UpdateExperiment, DeleteExperiment, SetSecret, DeleteSecret, RegisterDatastore, DeleteDatastore, SetDefaultDatastore, AddFiles, UpdateTarget,
+                 DeleteTarget, TargetProvisioned, NodeMade, NodeFailed, NodeGone, NodesListed, EvictNode, Tick>;
 
 // --- effects: wanted because of what is committed; doing one twice is harmless
 struct Tell {
@@ -227,13 +302,15 @@ struct RunChanged {
   bool terminal = false;
 };
 struct AccessChanged {};  // users or tokens
-struct CreateNode {       // NodeProvider::Create
+struct CreateNode {       // NodeProvider::Create, then the input NodeMade or NodeFailed
   std::string target;
   std::string node;
+  model::TargetRecord record;
 };
-struct DestroyNode {  // NodeProvider::Destroy
+struct DestroyNode {  // NodeProvider::Destroy, then the input NodeGone
   std::string target;
   std::string node;
+  model::TargetRecord record;
 };
 struct LaunchBatch {  // BatchSystem::Launch, then the input BatchLaunched, or BatchGone when it refuses for good
   std::string target;
@@ -270,6 +347,8 @@ struct CoreSettings {
   Duration node_grace = std::chrono::minutes(5);
   // A node not seen for this long gets nothing new, and is shown as not seen.
   Duration node_quiet = std::chrono::seconds(45);
+  // A provider that was told to make or remove a node is told again after this long.
+  Duration provider_patience = std::chrono::seconds(60);
   Plant plant = Plant::kNone;
 };
 
@@ -300,9 +379,25 @@ class Core {
     bool open = false;    // has said hello since the start and was seen lately
     int64_t session = 0;  // the latest request's
     int64_t sequence = 0;
+    Time asked_again;  // when its provider was told last
   };
   const std::map<std::string, NodeState>& nodes() const { return nodes_; }
   const std::map<std::string, model::TargetRecord>& targets() const { return targets_; }
+  // An elastic target's nodes as the autoscaler sees them, and what it decided lately.
+  struct Cluster {
+    autoscaler::Fleet fleet;
+    struct Decided {
+      Time time;
+      std::string reason;
+      int change = 0;
+    };
+    std::vector<Decided> decisions;  // that changed something, the newest last
+    std::string reason;              // of the last, whether it changed anything or not
+    std::optional<Time> next;
+  };
+  const std::map<std::string, Cluster>& clusters() const { return clusters_; }
+  const scheduler::Index& index() const { return index_; }
+  const std::set<std::string>* RunsOn(const std::string& node) const;
   // What the node should be doing, said whole: for a node that has just connected.
   std::vector<Effect> Wanted(const std::string& node) const;
 
@@ -323,7 +418,17 @@ class Core {
   Result<Json> On(const CreateExperiment& input, Time now);
   Result<Json> On(const UpdateExperiment& input, Time now);
   Result<Json> On(const DeleteExperiment& input, Time now);
+  Result<Json> On(const SetSecret& input, Time now);
+  Result<Json> On(const DeleteSecret& input, Time now);
   Result<Json> On(const CreateTarget& input, Time now);
+  Result<Json> On(const UpdateTarget& input, Time now);
+  Result<Json> On(const DeleteTarget& input, Time now);
+  Result<Json> On(const TargetProvisioned& input, Time now);
+  Result<Json> On(const NodeMade& input, Time now);
+  Result<Json> On(const NodeFailed& input, Time now);
+  Result<Json> On(const NodeGone& input, Time now);
+  Result<Json> On(const NodesListed& input, Time now);
+  Result<Json> On(const EvictNode& input, Time now);
   Result<Json> On(const BatchLaunched& input, Time now);
   Result<Json> On(const BatchGone& input, Time now);
   Result<Json> On(const AddUser& input, Time now);
@@ -340,6 +445,10 @@ class Core {
   Result<Json> On(const SaveDataset& input, Time now);
   Result<Json> On(const UpdateDataset& input, Time now);
   Result<Json> On(const UnregisterDataset& input, Time now);
+  Result<Json> On(const RegisterDatastore& input, Time now);
+  Result<Json> On(const DeleteDatastore& input, Time now);
+  Result<Json> On(const SetDefaultDatastore& input, Time now);
+  Result<Json> On(const AddFiles& input, Time now);
   Result<Json> On(const Tick& input, Time now);
 
   // A live run, or one read from the store into `loaded`. kNotFound "run.not_found".
@@ -373,9 +482,22 @@ class Core {
   void Fence(NodeState& node, Time now);
   // Fences it, and has a provided node made anew.
   void GiveUp(NodeState& node, Time now);
+  static std::string KeyOf(const model::Run& run) { return model::TargetKey(run.workspace, run.target); }
   bool IsBatch(const std::string& target) const;
   // Effects that make the provider's nodes what they should be.
   void WantNode(const model::NodeRecord& record, std::vector<Effect>& out) const;
+  // Whether runs may be sent there. kNotFound "target.not_found", kConflict "target.deleting" or "target.failed".
+  Result<void> CheckTarget(const model::Run& run, const std::optional<model::TargetRecord>& made_with_it) const;
+  void AddTarget(model::TargetRecord target, Time now);
+  // The node's place in index and fleet after a change of it.
+  void Place(NodeState& node, Time now);
+  // The node gets nothing new and goes.
+  void Leave(NodeState& node, Time now);
+  void Scale(const std::string& target, Time now);
+  // Its nodes leave; with the last of them it is gone.
+  void Remove(model::TargetRecord& target, Time now);
+  void EraseIfEmpty(const std::string& target);
+  static autoscaler::Rules RulesOf(const model::TargetRecord& target);
 
   store::Store& store_;
   CoreSettings settings_;
@@ -383,6 +505,8 @@ class Core {
   std::map<std::string, NodeState> nodes_;
   std::map<std::string, std::set<std::string>> leased_;  // node -> runs
   std::map<std::string, model::TargetRecord> targets_;
+  std::map<std::string, Cluster> clusters_;
+  std::set<std::string> due_;        // clusters to be looked at with the next commit
   std::set<std::string> for_batch_;  // runs to be handed to their batch system at the next commit
   scheduler::Index index_;
 

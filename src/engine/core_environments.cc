@@ -110,7 +110,7 @@ Result<Json> Core::On(const DropArchives& input, Time) {
 }
 
 void Core::TakeFacts(model::Run& run, const model::Facts& facts, Time now) {
-  if (!model::Record(run.attempt(), facts.clocks, facts.environment)) return;
+  if (!model::Record(run.attempt(), facts.clocks, facts.environment, facts.data)) return;
   run.changed = now;
   bool everything = false;
   if (const std::string& lock = facts.environment.lock; !lock.empty() && run.properties["ferry.environment.lock"] != lock) {

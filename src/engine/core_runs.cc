@@ -52,6 +52,7 @@ Result<Json> Core::On(const Submit& input, Time now) {
     experiment.created = now;
   }
 
+  TRY_VOID(CheckTarget(wanted, input.cluster));
   Run run = wanted;
   if (input.environment) {
     TRY(auto registered, Register(*input.environment, now));
@@ -70,6 +71,7 @@ Result<Json> Core::On(const Submit& input, Time now) {
       leased_[lease->node].erase(run.id);
     }
   }
+  if (input.cluster) AddTarget(*input.cluster, now);
   if (!run.spec.interactive) Wait(run);
   Touch(run, true);
   Json reply = Acknowledge(run, true);
@@ -209,13 +211,15 @@ Result<void> Core::CheckSequence(NodeState& node, int64_t session, int64_t seque
 
 Result<Json> Core::On(const AgentHello& input, Time now) {
   const model::Hello& hello = input.hello;
+  if (clusters_.count(hello.target) && !nodes_.count(hello.node))
+    return MakeError(Code::kConflict, "node.unknown", StrCat("'", hello.target, "' has no node '", hello.node, "' any more"), "node");
   auto [it, fresh] = nodes_.try_emplace(hello.node);
   NodeState& node = it->second;
   if (!fresh && node.record.target != hello.target)
     return MakeError(Code::kConflict, "node.exists", StrCat("node '", hello.node, "' belongs to target '", node.record.target, "'"), "node");
   TRY_VOID(CheckSequence(node, hello.session, hello.sequence));
   // A known node without a generation has lost its disk, and with it whatever it was given, told or not.
-  if (!fresh && hello.generation == 0 && !IsBatch(hello.target)) Fence(node, now);
+  if (!fresh && hello.generation == 0 && !IsBatch(hello.target) && (!node.record.provided || node.record.arrived)) Fence(node, now);
   model::NodeRecord record = node.record;
   record.name = hello.node;
   record.target = hello.target;
@@ -227,16 +231,17 @@ Result<Json> Core::On(const AgentHello& input, Time now) {
     leased_.erase(hello.node);
     return MakeError(Code::kConflict, "node.done", StrCat("the attempt that node '", hello.node, "' was started for has ended"), "node");
   }
-  if (fresh || record.slots != node.record.slots || record.gpus != node.record.gpus) {
+  if (record.provided && !record.arrived) {
+    record.arrived = now;
+    clusters_[record.target].fleet.Made();
+  }
+  if (fresh || record != node.record) {
     node.record = record;
     Stage(PutNode(record));
   }
   node.seen = now;
   node.open = true;
-  if (!IsBatch(record.target)) {
-    index_.SetNode({record.name, record.target, record.slots, record.gpus});
-    index_.SetOpen(record.name, true);
-  }
+  if (!IsBatch(record.target)) Place(node, now);
   Json reply = Json::MakeObject({{"generation", record.generation}, {"protocol", model::kProtocol}});
   bool fenced = hello.generation != 0 && hello.generation != record.generation && settings_.plant != Plant::kFenceSkipped;
   if (fenced) {
@@ -304,39 +309,17 @@ Result<Json> Core::On(const MetricsChanged& input, Time) {
   return Json();
 }
 
-}  // namespace ferry::engine
-
-namespace ferry::engine {
-
-Result<Json> Core::On(const CreateTarget& input, Time now) {
-  TRY_VOID(model::CheckName("target", input.target.name, 32));
-  if (targets_.count(input.target.name) || input.target.name == "local")
-    return MakeError(Code::kConflict, "target.exists", StrCat("compute target '", input.target.name, "' exists already"), "name");
-  targets_[input.target.name] = input.target;
-  Stage(PutTarget(input.target));
-  if (input.target.kind == model::TargetKind::kElastic)
-    for (int i = 1; i <= input.target.size; ++i) {
-      NodeState node;
-      node.record = {StrCat(input.target.name, "-", i), input.target.name, 1, 1, {}, true, {}};
-      node.seen = now;
-      Stage(PutNode(node.record));
-      WantNode(node.record, staged_effects_);
-      nodes_[node.record.name] = std::move(node);
-    }
-  return model::ToJson(input.target);
-}
-
 Result<Json> Core::On(const BatchLaunched& input, Time now) {
   auto lease = LeaseFor(input.key);
   auto run = live_.find(input.key.run);
-  if (!lease || !IsBatch(run->second.target)) {
+  if (!lease || !IsBatch(KeyOf(run->second))) {
     staged_effects_.push_back(StopBatch{input.target, input.key});
     return Json();
   }
   NodeState& node = nodes_[lease->node];
   if (node.record.handle == input.handle) return Json();
   node.record.name = lease->node;
-  node.record.target = run->second.target;
+  node.record.target = KeyOf(run->second);
   node.record.handle = input.handle;
   if (!node.seen) node.seen = now;
   Stage(PutNode(node.record));

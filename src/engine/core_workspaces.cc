@@ -1,4 +1,4 @@
-// Inputs that concern workspaces and experiments.
+// Inputs that concern workspaces, experiments and secrets.
 #include <algorithm>
 #include <limits>
 
@@ -150,6 +150,34 @@ Result<Json> Core::On(const DeleteExperiment& input, Time) {
   TRY(model::Experiment experiment, FindExperiment(input.workspace, input.name));
   if (experiment.runs) return NotEmpty(experiment, "deleted", "name");
   StageErase("experiment", ExperimentKey(input.workspace, input.name));
+  return Json::MakeObject({{"name", input.name}, {"workspace", input.workspace}, {"deleted", true}});
+}
+
+Result<Json> Core::On(const SetSecret& input, Time now) {
+  constexpr size_t kMostSecrets = 1000;
+  TRY([[maybe_unused]] auto workspace, FindWorkspace(input.secret.workspace));
+  std::string key = SecretKey(input.secret.workspace, input.secret.name);
+  TRY(auto there, Document("secret", key));
+  model::Secret secret = input.secret;
+  secret.created = there ? model::SecretFromJson(*there).created : now;
+  secret.changed = now;
+  if (!there) {
+    TRY(auto keys, KeysBelow("secret", StrCat(secret.workspace, "/"), kMostSecrets));
+    if (keys.size() >= kMostSecrets)
+      return MakeError(Code::kTooLarge, "secret.too_many", StrCat("workspace '", secret.workspace, "' has ", kMostSecrets, " secrets, the most it can have"),
+                       "name");
+  }
+  Stage(PutSecret(secret));
+  return model::SecretView(secret).Set("made", !there);
+}
+
+Result<Json> Core::On(const DeleteSecret& input, Time) {
+  std::string key = SecretKey(input.workspace, input.name);
+  TRY(auto there, Document("secret", key));
+  if (!there)
+    return MakeError(Code::kNotFound, "secret.not_found", StrCat("there is no secret '", input.name.substr(0, 127), "' in workspace '", input.workspace, "'"),
+                     "name");
+  StageErase("secret", key);
   return Json::MakeObject({{"name", input.name}, {"workspace", input.workspace}, {"deleted", true}});
 }
 

@@ -11,8 +11,9 @@ Result<std::unique_ptr<Engine>> Engine::Start(store::Store& store, CoreSettings 
   TRY_VOID(engine->core_.Recover(Now()));
   for (const auto& [id, run] : engine->core_.live()) engine->NoteLease(id);
   engine->counts_.live = engine->core_.live().size();
-  // Nobody is connected yet; what is wanted is said again at each node's hello.
-  (void)engine->core_.TakeEffects();
+  // Nobody is connected yet; what is wanted of nodes is said again at each one's hello.
+  for (Effect& effect : engine->core_.TakeEffects())
+    if (!std::holds_alternative<Tell>(effect) && !std::holds_alternative<RunChanged>(effect) && engine->hooks_.compute) engine->hooks_.compute(effect);
   engine->thread_ = std::thread([e = engine.get()] { e->Run(); });
   return engine;
 }

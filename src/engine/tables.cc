@@ -46,10 +46,11 @@ const std::vector<store::TableSpec>& Tables() {
         {"live"}}},
       {"experiment", {{"workspace", ColumnType::kText, true}, {"name", ColumnType::kText, false}, {"archived", ColumnType::kInt, false}}, {}},
       {"workspace", {}, {}},
-      {"target", {}, {}},
+      {"target", {{"workspace", ColumnType::kText, true}}, {}},
       {"user", {}, {}},
       {"token", {{"user", ColumnType::kText, true}}, {}},
       {"node", {{"target", ColumnType::kText, true}}, {}},
+      {"usage", {{"target", ColumnType::kText, true}, {"gone", ColumnType::kInt, true}}, {}},
       {"artifact", {{"run", ColumnType::kText, true}}, {}},
       {"environment", {}, {}},
       {"environment_name", {{"workspace", ColumnType::kText, true}, {"latest", ColumnType::kInt, false}}, {}},
@@ -76,6 +77,8 @@ const std::vector<store::TableSpec>& Tables() {
        {{"workspace", "latest", "name"}, {"workspace", "name", "version"}}},
       {"dataset_name", {}, {}},
       {"datastore", {{"workspace", ColumnType::kText, true}}, {}},
+      {"secret", {{"workspace", ColumnType::kText, true}}, {}},
+      {"file", {}, {}},
   };
   return tables;
 }
@@ -126,7 +129,10 @@ store::Put PutExperiment(const model::Experiment& experiment) {
           {},
           {}};
 }
-store::Put PutTarget(const model::TargetRecord& target) { return {"target", {target.name, model::ToJson(target).Dump(), {}}, {}, {}}; }
+store::Put PutTarget(const model::TargetRecord& target) { return {"target", {target.Key(), model::ToJson(target).Dump(), {target.workspace}}, {}, {}}; }
+store::Put PutUsage(const model::NodeUsage& usage) {
+  return {"usage", {StrCat(usage.node, "@", usage.gone.micros), model::ToJson(usage).Dump(), {usage.target, usage.gone.micros}}, {}, {}};
+}
 store::Put PutNode(const model::NodeRecord& node) { return {"node", {node.name, model::ToJson(node).Dump(), {node.target}}, {}, {}}; }
 
 store::Put PutEnvironment(const model::EnvironmentRecord& environment) {
@@ -172,6 +178,19 @@ store::Put PutDataset(const model::Dataset& dataset, bool everything) {
 store::Put PutDatasetName(const model::AssetName& name) {
   return {"dataset_name", {AssetNameKey(name.workspace, name.name), model::ToJson(name).Dump(), {}}, {}, {}};
 }
+store::Put PutSecret(const model::Secret& secret) {
+  return {"secret", {SecretKey(secret.workspace, secret.name), model::ToJson(secret).Dump(), {secret.workspace}}, {}, {}};
+}
+store::Put PutDatastore(const model::Datastore& datastore) {
+  return {"datastore", {DatastoreKey(datastore.workspace, datastore.name), model::ToJson(datastore).Dump(), {datastore.workspace}}, {}, {}};
+}
+store::Put PutFile(const model::FileRecord& file) {
+  return {"file", {FileKey(file.workspace, file.datastore, file.path), model::ToJson(file).Dump(), {}}, {}, {}};
+}
+std::string DatastoreKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
+std::string FileKey(const std::string& workspace, const std::string& datastore, const std::string& path) {
+  return StrCat(workspace, "/", datastore, "/", path);
+}
 
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version) {
   std::string digits = std::to_string(version);
@@ -182,6 +201,8 @@ std::string ModelKey(const std::string& workspace, const std::string& name, int6
 std::string DatasetKey(const std::string& workspace, const std::string& id) { return StrCat(workspace, "/", id); }
 std::string AssetNameKey(const std::string& workspace, const std::string& name) { return ExperimentKey(workspace, name); }
 std::string PlatformKey(const std::string& key, const std::string& platform) { return StrCat(key, "/", platform); }
+
+std::string SecretKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
 
 std::string ExperimentKey(const std::string& workspace, const std::string& name) { return StrCat(workspace, "/", name); }
 

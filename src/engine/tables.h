@@ -8,9 +8,12 @@
 #include "model/access.h"
 #include "model/asset.h"
 #include "model/dataset.h"
+#include "model/datastore.h"
 #include "model/registered_model.h"
 #include "model/registry.h"
 #include "model/run.h"
+#include "model/secret.h"
+#include "model/target.h"
 #include "store/store.h"
 
 namespace ferry::engine {
@@ -37,6 +40,7 @@ store::Put PutWorkspace(const model::Workspace& workspace);
 store::Put PutExperiment(const model::Experiment& experiment);
 store::Put PutTarget(const model::TargetRecord& target);
 store::Put PutNode(const model::NodeRecord& node);
+store::Put PutUsage(const model::NodeUsage& usage);
 store::Put PutEnvironment(const model::EnvironmentRecord& environment);
 store::Put PutEnvironmentName(const model::EnvironmentName& name);
 store::Put PutBuild(const model::BuildRecord& build);
@@ -45,6 +49,12 @@ store::Put PutModel(const model::RegisteredModel& model, bool everything);
 store::Put PutModelName(const model::AssetName& name);
 store::Put PutDataset(const model::Dataset& dataset, bool everything);
 store::Put PutDatasetName(const model::AssetName& name);
+store::Put PutSecret(const model::Secret& secret);
+store::Put PutDatastore(const model::Datastore& datastore);
+store::Put PutFile(const model::FileRecord& file);
+std::string DatastoreKey(const std::string& workspace, const std::string& name);
+// Files of a datastore lie in the order of their paths.
+std::string FileKey(const std::string& workspace, const std::string& datastore, const std::string& path);
 std::string ExperimentKey(const std::string& workspace, const std::string& name);
 // Versions of a name lie in their order.
 std::string EnvironmentKey(const std::string& workspace, const std::string& name, int64_t version);
@@ -53,6 +63,7 @@ std::string ModelKey(const std::string& workspace, const std::string& name, int6
 std::string DatasetKey(const std::string& workspace, const std::string& id);
 // Of a model, a dataset or a datastore.
 std::string AssetNameKey(const std::string& workspace, const std::string& name);
+std::string SecretKey(const std::string& workspace, const std::string& name);
 std::string PlatformKey(const std::string& key, const std::string& platform);
 
 // The run in a document.

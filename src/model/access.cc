@@ -64,40 +64,4 @@ Experiment ExperimentFromJson(const Json& json) {
           json.GetBool("archived"),    json.GetStringMap("tags"), json.GetString("description"), TimeOf(json, "archived_time")};
 }
 
-Json ToJson(const TargetRecord& target) {
-  static constexpr const char* kKinds[] = {"fixed", "elastic", "batch"};
-  return Json::MakeObject({{"name", target.name}, {"kind", kKinds[static_cast<int>(target.kind)]}, {"size", target.size}});
-}
-TargetRecord TargetFromJson(const Json& json) {
-  std::string kind = json.GetString("kind");
-  return {json.GetString("name"),
-          kind == "elastic" ? TargetKind::kElastic
-          : kind == "batch" ? TargetKind::kBatch
-                            : TargetKind::kFixed,
-          static_cast<int>(json.GetInt("size"))};
-}
-
-Json ToJson(const NodeRecord& node) {
-  Json gpus = Json::MakeArray();
-  for (int gpu : node.gpus) gpus.Push(gpu);
-  Json json =
-      Json::MakeObject({{"name", node.name}, {"target", node.target}, {"generation", node.generation}, {"slots", node.slots}, {"gpus", std::move(gpus)}});
-  if (node.provided) json.Set("provided", true);
-  json.SetIf("handle", node.handle);
-  return json;
-}
-NodeRecord NodeFromJson(const Json& json) {
-  NodeRecord node;
-  node.name = json.GetString("name");
-  node.target = json.GetString("target");
-  node.generation = json.GetInt("generation", 1);
-  node.slots = static_cast<int>(json.GetInt("slots", 1));
-  node.provided = json.GetBool("provided");
-  node.handle = json.GetString("handle");
-  if (const Json* gpus = json.Find("gpus"); gpus && gpus->is_array())
-    for (const Json& gpu : gpus->as_array())
-      if (gpu.is_int()) node.gpus.push_back(static_cast<int>(gpu.as_int()));
-  return node;
-}
-
 }  // namespace ferry::model

@@ -57,26 +57,6 @@ struct Experiment {
   Time archived_time = {};
 };
 
-// Where runs go. Fixed: nodes join by themselves (the local machine). Elastic: a NodeProvider makes `size` nodes. Batch: a BatchSystem takes whole
-// attempts and starts a node for each.
-enum class TargetKind { kFixed, kElastic, kBatch };
-struct TargetRecord {
-  std::string name;
-  TargetKind kind = TargetKind::kFixed;
-  int size = 0;
-};
-
-// A machine that runs an agent.
-struct NodeRecord {
-  std::string name;
-  std::string target;
-  int64_t generation = 1;
-  int slots = 1;
-  std::vector<int> gpus;
-  bool provided = false;  // made by a NodeProvider, and made anew when it is lost
-  std::string handle;     // of the job in a BatchSystem that started it; such a node lives for one attempt
-};
-
 Json ToJson(const User& user);
 User UserFromJson(const Json& json);
 Json ToJson(const Token& token);
@@ -85,9 +65,5 @@ Json ToJson(const Workspace& workspace);
 Workspace WorkspaceFromJson(const Json& json);
 Json ToJson(const Experiment& experiment);
 Experiment ExperimentFromJson(const Json& json);
-Json ToJson(const TargetRecord& target);
-TargetRecord TargetFromJson(const Json& json);
-Json ToJson(const NodeRecord& node);
-NodeRecord NodeFromJson(const Json& json);
 
 }  // namespace ferry::model

@@ -114,6 +114,8 @@ Phase EndedPhase(const Phase& from, const AttemptInput& input) {
     }
     case kCollected: {
       const Exit& exit = std::get<Finalizing>(from).exit;
+      const std::string& problem = std::get<Collected>(input).problem;
+      if (!problem.empty() && ReasonOf(exit) == EndReason::kSucceeded) return Ended{EndReason::kOutputFailed, exit, problem};
       return Ended{ReasonOf(exit), exit, DetailOf(exit)};
     }
     case kGivenUp: return Ended{EndReason::kNodeLost, std::nullopt, StrCat("node ", LeaseOf(from)->node)};
@@ -151,11 +153,11 @@ Phase Next(const Phase& from, size_t to, const AttemptInput& input) {
 
 }  // namespace
 
-bool IsClockName(std::string_view name) { return name == "snapshot" || name == "environment" || name == "image" || name == "start"; }
+bool IsClockName(std::string_view name) { return name == "snapshot" || name == "environment" || name == "image" || name == "data" || name == "start"; }
 
 bool IsEnvironmentHow(std::string_view how) { return how == "found" || how == "built" || how == "waited" || how == "fetched" || how == "existing"; }
 
-bool Record(Attempt& attempt, const std::vector<Clock>& clocks, const EnvironmentUse& environment) {
+bool Record(Attempt& attempt, const std::vector<Clock>& clocks, const EnvironmentUse& environment, const std::vector<DataUse>& data) {
   bool changed = false;
   for (const Clock& clock : clocks) {
     auto it = std::find_if(attempt.clocks.begin(), attempt.clocks.end(), [&](const Clock& c) { return c.name == clock.name; });
@@ -169,6 +171,15 @@ bool Record(Attempt& attempt, const std::vector<Clock>& clocks, const Environmen
   }
   if (!environment.how.empty() && environment != attempt.environment) {
     attempt.environment = environment;
+    changed = true;
+  }
+  for (const DataUse& use : data) {
+    auto it = std::find_if(attempt.data.begin(), attempt.data.end(), [&](const DataUse& u) { return u.name == use.name; });
+    if (it != attempt.data.end() && *it == use) continue;
+    if (it == attempt.data.end())
+      attempt.data.push_back(use);
+    else
+      *it = use;
     changed = true;
   }
   return changed;
@@ -281,6 +292,11 @@ Json ToJson(const Attempt& attempt) {
     json.Set("clocks", std::move(clocks));
   }
   if (!attempt.environment.how.empty()) json.Set("environment", ToJson(attempt.environment));
+  if (!attempt.data.empty()) {
+    Json data = Json::MakeArray();
+    for (const DataUse& use : attempt.data) data.Push(ToJson(use));
+    json.Set("data", std::move(data));
+  }
   return json;
 }
 
@@ -318,6 +334,8 @@ Result<Attempt> AttemptFromJson(const Json& json) {
   if (const Json* clocks = json.Find("clocks"); clocks && clocks->is_array())
     for (const Json& clock : clocks->as_array()) attempt.clocks.push_back(ClockFromJson(clock));
   if (const Json* use = json.Find("environment"); use && !use->GetString("how").empty()) attempt.environment = UseFromJson(*use);
+  if (const Json* data = json.Find("data"); data && data->is_array())
+    for (const Json& use : data->as_array()) attempt.data.push_back(DataUseFromJson(use));
   return attempt;
 }
 

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "model/data.h"
 #include "model/reason.h"
 
 namespace ferry::model {
@@ -91,7 +92,9 @@ struct Started {};   // the script's process exists
 struct Exited {
   Exit exit;
 };
-struct Collected {};  // everything the attempt produced is durable at the server
+struct Collected {           // everything the attempt produced is durable at the server
+  std::string problem = {};  // what of its data outputs could not be stored, for good; else empty
+};
 struct PrepareFailed {
   EndReason reason = EndReason::kPreparationFailed;
   std::string detail;
@@ -112,7 +115,7 @@ const char* InputName(size_t index);
 
 // One part of the preparation, as the node measured it.
 struct Clock {
-  std::string name;  // "snapshot", "environment", "image" or "start"
+  std::string name;  // "snapshot", "environment", "image", "data" or "start"
   Time start;
   Time end;  // zero while it lasts
 
@@ -139,6 +142,7 @@ struct Attempt {
   std::vector<int> gpus;  // assigned device numbers
   std::vector<Clock> clocks;
   EnvironmentUse environment;
+  std::vector<DataUse> data;
 
   bool operator==(const Attempt&) const = default;
 };
@@ -147,8 +151,9 @@ struct Attempt {
 const Lease* LeaseOf(const Phase& phase);
 inline bool IsEnded(const Attempt& attempt) { return std::holds_alternative<Ended>(attempt.phase); }
 
-// Takes what the node says of the preparation: a clock replaces the one of its name, an environment the one before. Returns whether anything changed.
-bool Record(Attempt& attempt, const std::vector<Clock>& clocks, const EnvironmentUse& environment);
+// Takes what the node says of the preparation: a clock replaces the one of its name, data the one of its name, an environment the one before. Returns whether
+// anything changed.
+bool Record(Attempt& attempt, const std::vector<Clock>& clocks, const EnvironmentUse& environment, const std::vector<DataUse>& data = {});
 
 // One step. Total: a pair that the table does not have leaves the attempt as it is and returns false.
 bool Advance(Attempt& attempt, const AttemptInput& input, Time now);

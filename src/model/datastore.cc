@@ -77,6 +77,24 @@ const std::map<std::string, DatastoreKind>& OwnDatastores() {
   return own;
 }
 
+Json ToJson(const FileRecord& file) {
+  return Json::MakeObject({{"workspace", file.workspace},
+                           {"datastore", file.datastore},
+                           {"path", file.path},
+                           {"digest", file.digest.Hex()},
+                           {"size", file.size},
+                           {"time", file.time.micros}});
+}
+
+Result<FileRecord> FileFromJson(const Json& json) {
+  auto digest = Digest::FromHex(json.GetString("digest"));
+  if (!digest) return MakeError(Code::kInvalid, "file.digest", "a file's digest must be 64 lower-case hex digits", "digest");
+  const Json* size = json.Find("size");
+  if (!size || !size->is_int() || size->as_int() < 0) return MakeError(Code::kInvalid, "file.size", "a file's size must be a whole number of bytes", "size");
+  return FileRecord{json.GetString("workspace"),           json.GetString("datastore"), json.GetString("path"), *digest,
+                    static_cast<uint64_t>(size->as_int()), Time{json.GetInt("time")}};
+}
+
 Result<void> CheckDatastoreName(std::string_view name, std::string_view field) {
   auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
   if (!name.empty() && name.size() <= 255 && std::all_of(name.begin(), name.end(), fits)) return {};

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -46,6 +47,20 @@ Json DatastoreView(const Datastore& datastore, bool is_default);
 // The four that every workspace has, by Azure's names. The first is the default.
 const std::map<std::string, DatastoreKind>& OwnDatastores();
 inline constexpr const char* kDefaultDatastore = "workspaceblobstore";
+
+// A file of the workspace's own store: a path, and the blob that is its content.
+struct FileRecord {
+  std::string workspace;
+  std::string datastore;
+  std::string path;
+  Digest digest;
+  uint64_t size = 0;
+  Time time;
+
+  bool operator==(const FileRecord&) const = default;
+};
+Json ToJson(const FileRecord& file);
+Result<FileRecord> FileFromJson(const Json& json);
 
 // Letters, digits and '_', 1 to 255. kInvalid "datastore.name".
 Result<void> CheckDatastoreName(std::string_view name, std::string_view field);

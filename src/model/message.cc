@@ -56,6 +56,7 @@ Json ToJson(const AgentEvent& event) {
   Json json = KeyJson(event.key);
   json.Set("event", InputName(event.input.index()));
   if (auto* exited = std::get_if<Exited>(&event.input)) json.Set("exit", ToJson(exited->exit));
+  if (auto* collected = std::get_if<Collected>(&event.input)) json.SetIf("problem", collected->problem);
   if (auto* failed = std::get_if<PrepareFailed>(&event.input)) json.Set("reason", Describe(failed->reason).name).Set("detail", failed->detail);
   return json;
 }
@@ -71,7 +72,7 @@ Result<AgentEvent> EventFromJson(const Json& json) {
   } else if (name == "Exited" && json.Find("exit")) {
     event.input = Exited{ExitFromJson(*json.Find("exit"))};
   } else if (name == "Collected") {
-    event.input = Collected{};
+    event.input = Collected{json.GetString("problem")};
   } else if (name == "PrepareFailed") {
     event.input = PrepareFailed{ReasonFromName(json.GetString("reason")).value_or(EndReason::kPreparationFailed), json.GetString("detail")};
   } else {
@@ -88,6 +89,11 @@ Json ToJson(const Facts& facts) {
     json.Set("clocks", std::move(clocks));
   }
   if (!facts.environment.how.empty()) json.Set("environment", ToJson(facts.environment)).Set("platform", facts.platform);
+  if (!facts.data.empty()) {
+    Json data = Json::MakeArray();
+    for (const DataUse& use : facts.data) data.Push(ToJson(use));
+    json.Set("data", std::move(data));
+  }
   return json;
 }
 
@@ -99,9 +105,10 @@ Result<Facts> FactsFromJson(const Json& json) {
     for (const Json& item : clocks->as_array()) {
       Clock clock = ClockFromJson(item);
       if (!IsClockName(clock.name) || clock.start.micros <= 0 || (clock.end && clock.end < clock.start))
-        return MakeError(Code::kInvalid, "facts.clock",
-                         StrCat("'", clock.name.substr(0, 40), "' is no clock: expected snapshot, environment, image or start, with start and end in order"),
-                         "clocks");
+        return MakeError(
+            Code::kInvalid, "facts.clock",
+            StrCat("'", clock.name.substr(0, 40), "' is no clock: expected snapshot, environment, image, data or start, with start and end in order"),
+            "clocks");
       facts.clocks.push_back(std::move(clock));
     }
   if (const Json* use = json.Find("environment"); use && use->is_object()) {
@@ -111,6 +118,14 @@ Result<Facts> FactsFromJson(const Json& json) {
                        StrCat("environment.how is '", facts.environment.how.substr(0, 40), "'; expected found, built, waited, fetched or existing"),
                        "environment.how");
   }
+  if (const Json* data = json.Find("data"); data && data->is_array())
+    for (const Json& item : data->as_array()) {
+      DataUse use = DataUseFromJson(item);
+      if (!IsDataHow(use.how) || use.name.size() > 255 || facts.data.size() >= 1000)
+        return MakeError(Code::kInvalid, "facts.data", StrCat("data.how is '", use.how.substr(0, 40), "'; expected linked, downloaded, direct or uploaded"),
+                         "data.how");
+      facts.data.push_back(std::move(use));
+    }
   facts.platform = json.GetString("platform", "linux-64");
   return facts;
 }

@@ -65,6 +65,7 @@ struct Facts {
   std::vector<Clock> clocks;
   EnvironmentUse environment;  // without `how`: nothing is said of it
   std::string platform = "linux-64";
+  std::vector<DataUse> data = {};
 };
 Json ToJson(const Facts& facts);
 // kInvalid names the field.

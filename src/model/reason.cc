@@ -40,6 +40,7 @@ const std::vector<ReasonRow>& ReasonTable() {
       {EndReason::kDiskFull, "disk_full", Status::kFailed, RetryClass::kNever, "the node's disk is full"},
       {EndReason::kCompletedByUser, "completed_by_user", Status::kCompleted, RetryClass::kNever, "the run was completed by its client"},
       {EndReason::kFailedByUser, "failed_by_user", Status::kFailed, RetryClass::kNever, "the run was failed by its user"},
+      {EndReason::kOutputFailed, "output_failed", Status::kFailed, RetryClass::kNever, "the script succeeded, but a data output could not be stored"},
   };
   return table;
 }

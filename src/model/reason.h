@@ -44,8 +44,9 @@ enum class EndReason {
   kDiskFull,           // the node's disk is full
   kCompletedByUser,    // an interactive run, by its client
   kFailedByUser,       // asked for by a user or by the run's client
+  kOutputFailed,       // the script succeeded, and a data output could not be stored
 };
-inline constexpr int kEndReasonCount = 14;
+inline constexpr int kEndReasonCount = 15;
 
 // Whether the same work is tried again by itself.
 enum class RetryClass { kNever, kInfrastructure };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "model/datastore.h"
 
 namespace ferry::model {
 
@@ -76,6 +77,8 @@ std::vector<Stage> StagesOf(const Run& run) {
 std::string PreparationText(const Run& run) {
   const auto& clocks = run.attempt().clocks;
   auto open = std::find_if(clocks.begin(), clocks.end(), [](const Clock& clock) { return !clock.end; });
+  if (open != clocks.end() && open->name == "data")
+    return StrCat("stages its data, since ", FormatTime(open->start), "; the log is azureml-logs/30_data_log.txt");
   if (open == clocks.end() || !run.spec.needs || (open->name != "environment" && open->name != "image")) return "prepares its snapshot and environment";
   const Environment& needs = *run.spec.needs;
   std::string name = needs.name.empty() ? run.spec.environment_key.substr(0, 12) : StrCat(needs.name, needs.version.empty() ? "" : ":", needs.version);
@@ -119,6 +122,8 @@ Json ToJson(const RunSpec& spec) {
     if (!value) json.Set(name, false);
   if (spec.interactive) json.Set("interactive", true);
   json.SetIf("run_configuration", spec.run_configuration);
+  if (!spec.data.empty()) json.Set("data", ToJson(spec.data));
+  if (!spec.outputs.empty()) json.Set("outputs", ToJson(spec.outputs));
   return json;
 }
 
@@ -145,6 +150,12 @@ Result<RunSpec> SpecFromJson(const Json& json) {
   spec.auto_prepare = json.GetBool("auto_prepare", true);
   spec.interactive = json.GetBool("interactive");
   spec.run_configuration = json.GetString("run_configuration");
+  if (const Json* data = json.Find("data")) {
+    TRY(spec.data, DataInputsFromJson(*data, kDefaultDatastore));
+  }
+  if (const Json* outputs = json.Find("outputs")) {
+    TRY(spec.outputs, DataOutputsFromJson(*outputs, kDefaultDatastore));
+  }
   return spec;
 }
 
@@ -227,6 +238,35 @@ Json EnvironmentView(const Run& run) {
   return json;
 }
 
+const DataUse* UseOf(const Run& run, std::string_view name) {
+  for (const DataUse& use : run.attempt().data)
+    if (use.name == name) return &use;
+  return nullptr;
+}
+
+Json InputDatasets(const Run& run) {
+  Json list = Json::MakeArray();
+  for (const auto& [name, input] : run.spec.data) {
+    Json item = Json::MakeObject({{"name", name}, {"dataset", input.dataset.empty() ? Json() : Json(input.dataset)}, {"mode", DataModeName(input.mode)}});
+    if (const DataUse* use = UseOf(run, name)) {
+      item.Set("how", use->how).Set("files", use->files).Set("bytes", use->bytes);
+      item.SetIf("path", use->path).SetIf("note", use->note);
+    }
+    list.Push(std::move(item));
+  }
+  return list;
+}
+
+Json OutputDatasets(const Run& run) {
+  Json list = Json::MakeArray();
+  for (const auto& [name, output] : run.spec.outputs) {
+    Json item = Json::MakeObject({{"name", name}, {"datastore", output.datastore}, {"path", FilledPath(output, name, run.id)}});
+    if (const DataUse* use = UseOf(run, name)) item.Set("how", use->how).Set("files", use->files).Set("bytes", use->bytes);
+    list.Push(std::move(item));
+  }
+  return list;
+}
+
 }  // namespace
 
 Json RunView(const Run& run) {
@@ -282,6 +322,8 @@ Json RunView(const Run& run) {
       clocks.Push(Json::MakeObject(
           {{"name", clock.name}, {"attempt", a.number}, {"start", FormatTime(clock.start)}, {"end", clock.end ? Json(FormatTime(clock.end)) : Json()}}));
   if (!clocks.as_array().empty()) json.Set("clocks", std::move(clocks));
+  if (!run.spec.data.empty()) json.Set("inputDatasets", InputDatasets(run));
+  if (!run.spec.outputs.empty()) json.Set("outputDatasets", OutputDatasets(run));
   return json;
 }
 

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "model/attempt.h"
+#include "model/data.h"
 #include "model/environment.h"
 
 namespace ferry::model {
@@ -36,6 +37,8 @@ struct RunSpec {
   bool auto_prepare = true;                        // false: an environment that is not there already fails the run
   bool interactive = false;                        // no script and no command: a client drives it and says how it ended
   std::string run_configuration;                   // name of the run configuration it came from, for people
+  std::map<std::string, DataInput> data;           // by name: what is there before the script begins
+  std::map<std::string, DataOutput> outputs;       // by name: what goes to a datastore when it has ended
 
   bool operator==(const RunSpec&) const = default;
 };

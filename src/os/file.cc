@@ -363,6 +363,13 @@ Result<std::string> RealPath(const std::string& path) {
   return std::string(buffer);
 }
 
+Result<std::string> PathOf(const Fd& fd) { return ReadLink(StrCat("/proc/self/fd/", fd.get())); }
+
+std::string MachineId() {
+  auto text = ReadFile("/proc/sys/kernel/random/boot_id", 4096);
+  return text.ok() ? std::string(Trim(*text)) : std::string();
+}
+
 std::string CurrentFolder() {
   char buffer[PATH_MAX];
   return ::getcwd(buffer, sizeof buffer) ? buffer : "/";

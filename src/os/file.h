@@ -99,6 +99,10 @@ Result<void> MakeLink(const std::string& target, const std::string& path);
 Result<void> MakeHardLink(const std::string& file, const std::string& path);
 // Absolute, with links resolved.
 Result<std::string> RealPath(const std::string& path);
+// Where an open file or folder lies: absolute, without links.
+Result<std::string> PathOf(const Fd& fd);
+// Names this machine, and which start of it; "" where nothing says so.
+std::string MachineId();
 std::string CurrentFolder();
 uint64_t FreeBytes(const std::string& path);
 // "overlay", "tmpfs" or "" for all others: those that behave in ways of their own.

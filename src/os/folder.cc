@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -61,6 +62,39 @@ Result<Folder> Folder::OpenBelow(std::string_view path) const {
     path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
   }
   return folder;
+}
+
+Result<Fd> Folder::OpenInside(const std::string& path) const {
+  struct open_how how = {};
+  how.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  const char* name = path.empty() ? "." : path.c_str();
+  long fd;
+  // EAGAIN: something was renamed on the way.
+  int tries = 0;
+  do fd = ::syscall(SYS_openat2, fd_.get(), name, &how, sizeof how);
+  while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++tries < 100)));
+  if (fd >= 0) return Fd(static_cast<int>(fd));
+  auto outside = [&] {
+    return MakeError(Code::kForbidden, "file.outside", StrCat("'", path.substr(0, 300), "' leads out of its folder through a symbolic link"), "path");
+  };
+  if (errno == EXDEV || errno == ELOOP) return outside();
+  if (errno != ENOSYS && errno != EPERM) return ErrnoError(errno, "open", path);
+  const size_t slash = path.rfind('/');
+  const bool deep = slash != std::string::npos;
+  auto parent = OpenBelow(deep ? std::string_view(path).substr(0, slash) : std::string_view());
+  if (!parent.ok()) return parent.error().code == Code::kInternal ? outside() : parent.error();
+  std::string last = path.empty() ? "." : path.substr(deep ? slash + 1 : 0);
+  auto file = parent->OpenFile(last.c_str());
+  if (!file.ok() && file.error().code == Code::kInternal) return outside();
+  return file;
+}
+
+Result<Folder> Folder::OpenFolderInside(const std::string& path) const {
+  TRY(Fd fd, OpenInside(path));
+  TRY(Stat stat, StatFd(fd, path));
+  if (stat.type != FileType::kFolder) return ErrnoError(ENOTDIR, "open the folder", path);
+  return Folder(std::move(fd));
 }
 
 Result<void> Folder::List(const std::function<void(const char*, FileType)>& visit) const {
@@ -133,6 +167,24 @@ Result<Fd> Folder::CreateFile(const char* name, unsigned mode) const {
 
 Result<void> Folder::MakeFolder(const char* name, unsigned mode) const {
   if (::mkdirat(fd_.get(), name, static_cast<mode_t>(mode)) < 0) return ErrnoError(errno, "create the folder", name);
+  return {};
+}
+
+Result<void> Folder::Rename(const char* from, const char* to, bool replace) const {
+  if (!replace) {
+    if (::syscall(SYS_renameat2, fd_.get(), from, fd_.get(), to, 1u /* RENAME_NOREPLACE */) == 0) return {};
+    if (errno != EINVAL && errno != ENOSYS) return ErrnoError(errno, "create", to);
+    // A file system that cannot do it in one step.
+    if (::linkat(fd_.get(), from, fd_.get(), to, 0) < 0) return ErrnoError(errno, "create", to);
+    (void)::unlinkat(fd_.get(), from, 0);
+    return {};
+  }
+  if (::renameat(fd_.get(), from, fd_.get(), to) < 0) return ErrnoError(errno, "replace", to);
+  return {};
+}
+
+Result<void> Folder::Sync() const {
+  if (::fsync(fd_.get()) < 0) return ErrnoError(errno, "flush", "a folder");
   return {};
 }
 

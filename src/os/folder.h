@@ -23,6 +23,10 @@ class Folder {
   Result<Folder> OpenFolder(const std::string& name) const;
   // The same for a path of any depth, with no link in any part of it.
   Result<Folder> OpenBelow(std::string_view path) const;
+  // A file or folder for reading, by a path of any depth. Links on the way are followed as long as they stay below this folder; one that leads out of it, or
+  // is absolute, is kForbidden "file.outside". Where the kernel cannot say, no link is followed. Does not wait for a pipe.
+  Result<Fd> OpenInside(const std::string& path) const;
+  Result<Folder> OpenFolderInside(const std::string& path) const;
   explicit operator bool() const { return static_cast<bool>(fd_); }
 
   // Calls `visit` for each name but "." and "..", unordered. The type costs no further look at the file.
@@ -44,6 +48,9 @@ class Folder {
   // process's mask.
   Result<Fd> CreateFile(const char* name, unsigned mode) const;
   Result<void> MakeFolder(const char* name, unsigned mode = 0755) const;
+  // Both names are of this folder. Without `replace` kConflict "file.exists" for anything that is there.
+  Result<void> Rename(const char* from, const char* to, bool replace) const;
+  Result<void> Sync() const;
   Result<void> MakeLink(const std::string& target, const char* name) const;
   // Of anything but a link, whatever the process's mask is. Needs no right to read it.
   Result<void> SetMode(const char* name, unsigned mode) const;

@@ -90,6 +90,8 @@ std::string Access::RunToken(const model::AttemptKey& key) const {
 
 std::string Access::Sealed(std::string_view text) const { return Seal(secret_, text); }
 
+Result<std::string> Access::Opened(std::string_view sealed) const { return Unseal(secret_, sealed); }
+
 model::Assign Access::Completed(model::Assign assign) const {
   assign.token = RunToken(assign.key);
   if (assign.spec.needs) {

@@ -56,6 +56,8 @@ class Access {
 
   // A secret that a user gave, as it may be kept.
   std::string Sealed(std::string_view text) const;
+  // The secret again. kInternal "seal.broken".
+  Result<std::string> Opened(std::string_view sealed) const;
   // The assignment as its node gets it: with the run's token, and with secrets opened. One that cannot be opened is left out.
   model::Assign Completed(model::Assign assign) const;
 

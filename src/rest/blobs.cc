@@ -33,12 +33,41 @@ Result<std::vector<Digest>> DigestsOf(const Call& call) {
 class Pump : public std::enable_shared_from_this<Pump> {
  public:
   using Next = std::function<Result<std::string>()>;  // empty: the end
-  Pump(std::shared_ptr<http::Stream> stream, Next next) : stream_(std::move(stream)), next_(std::move(next)) {}
+  // With `workers` the pieces come from there: they may be waited for.
+  Pump(std::shared_ptr<http::Stream> stream, Next next, Workers* workers = nullptr) : stream_(std::move(stream)), next_(std::move(next)), workers_(workers) {}
   void Start() {
-    if (Go()) stream_->OnDrained([self = shared_from_this()] { self->Go(); });
+    if (Go()) stream_->OnDrained([self = shared_from_this()] { self->Drained(); });
   }
 
  private:
+  void Drained() {
+    if (!workers_) {
+      Go();
+      return;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      again_ = true;
+      if (std::exchange(going_, true)) return;
+    }
+    if (!workers_->PostMore([self = shared_from_this()] { self->GoOn(); })) Abort();
+  }
+  void GoOn() {
+    for (;;) {
+      {
+        std::lock_guard lock(mutex_);
+        if (!std::exchange(again_, false)) {
+          going_ = false;
+          return;
+        }
+      }
+      Go();
+    }
+  }
+  void Abort() {
+    if (stream_) stream_->Abort();
+    stream_.reset();
+  }
   // True while there is more to come.
   bool Go() {
     if (!stream_) return false;
@@ -57,6 +86,10 @@ class Pump : public std::enable_shared_from_this<Pump> {
 
   std::shared_ptr<http::Stream> stream_;
   Next next_;
+  Workers* workers_;
+  std::mutex mutex_;
+  bool going_ = false;
+  bool again_ = false;
 };
 
 struct Range {
@@ -99,36 +132,7 @@ Result<std::string> ReadWhole(blob::Reader& reader, uint64_t offset, uint64_t si
 void SendBlob(const Parts& parts, const Call& call, const http::Responder& responder, const Digest& digest, const std::string& name) {
   auto reader = parts.blobs.Open(digest);
   if (!reader.ok()) return Answer(responder, reader.error());
-  uint64_t size = (*reader)->size();
-  auto range = RangeOf(call, size);
-  if (!range.ok()) {
-    auto response = ErrorResponse(range.error());
-    response.status = 416;
-    response.headers.emplace_back("content-range", StrCat("bytes */", size));
-    return responder.Send(std::move(response));
-  }
-  std::vector<std::pair<std::string, std::string>> headers = {{"content-type", "application/octet-stream"},
-                                                              {"accept-ranges", "bytes"},
-                                                              {"etag", StrCat("\"", digest.Hex(), "\"")},
-                                                              {"x-content-type-options", "nosniff"},
-                                                              {"content-security-policy", "sandbox"}};
-  if (!name.empty()) headers.emplace_back("content-disposition", StrCat("attachment; filename*=UTF-8''", EncodePercent(name.substr(name.rfind('/') + 1))));
-  if (range->partial) headers.emplace_back("content-range", StrCat("bytes ", range->first, "-", range->first + range->length - 1, "/", size));
-  int status = range->partial ? 206 : 200;
-  if (range->length <= 4 * kPiece) {
-    auto bytes = ReadWhole(**reader, range->first, range->length);
-    if (!bytes.ok()) return Answer(responder, bytes.error());
-    return responder.Send({status, std::move(headers), std::move(*bytes)});
-  }
-  headers.emplace_back("ferry-length", StrCat(range->length));
-  auto shared = std::shared_ptr<blob::Reader>(std::move(*reader));
-  auto next = [shared, at = range->first, end = range->first + range->length]() mutable -> Result<std::string> {
-    if (at >= end) return std::string();
-    TRY(std::string bytes, ReadWhole(*shared, at, std::min<uint64_t>(kPiece, end - at)));
-    at += bytes.size();
-    return bytes;
-  };
-  std::make_shared<Pump>(responder.Begin(status, std::move(headers)), std::move(next))->Start();
+  SendBytes(call, responder, std::move(*reader), digest.Hex(), name, nullptr);
 }
 
 Result<std::string> KeepBytes(const Parts& parts, std::string_view bytes) {
@@ -201,6 +205,37 @@ class PartUpload : public http::BodySink {
 };
 
 }  // namespace
+
+void SendBytes(const Call& call, const http::Responder& responder, std::shared_ptr<blob::Reader> reader, const std::string& etag, const std::string& name,
+               Workers* workers) {
+  uint64_t size = reader->size();
+  auto range = RangeOf(call, size);
+  if (!range.ok()) {
+    auto response = ErrorResponse(range.error());
+    response.status = 416;
+    response.headers.emplace_back("content-range", StrCat("bytes */", size));
+    return responder.Send(std::move(response));
+  }
+  std::vector<std::pair<std::string, std::string>> headers = {
+      {"content-type", "application/octet-stream"}, {"accept-ranges", "bytes"}, {"x-content-type-options", "nosniff"}, {"content-security-policy", "sandbox"}};
+  if (!etag.empty()) headers.emplace_back("etag", StrCat("\"", etag, "\""));
+  if (!name.empty()) headers.emplace_back("content-disposition", StrCat("attachment; filename*=UTF-8''", EncodePercent(name.substr(name.rfind('/') + 1))));
+  if (range->partial) headers.emplace_back("content-range", StrCat("bytes ", range->first, "-", range->first + range->length - 1, "/", size));
+  int status = range->partial ? 206 : 200;
+  if (range->length <= 4 * kPiece) {
+    auto bytes = ReadWhole(*reader, range->first, range->length);
+    if (!bytes.ok()) return Answer(responder, bytes.error());
+    return responder.Send({status, std::move(headers), std::move(*bytes)});
+  }
+  headers.emplace_back("ferry-length", StrCat(range->length));
+  auto next = [reader, at = range->first, end = range->first + range->length]() mutable -> Result<std::string> {
+    if (at >= end) return std::string();
+    TRY(std::string bytes, ReadWhole(*reader, at, std::min<uint64_t>(kPiece, end - at)));
+    at += bytes.size();
+    return bytes;
+  };
+  std::make_shared<Pump>(responder.Begin(status, std::move(headers)), std::move(next), workers)->Start();
+}
 
 void MissingBlobs(const Parts& parts, Call call, http::Responder responder) {
   auto find = [&]() -> Result<Json> {

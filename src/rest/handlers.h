@@ -1,6 +1,7 @@
 // The handlers that Routes() names, by noun. Each is one request; see service.h for the frame.
 #pragma once
 
+#include "model/datastore.h"
 #include "model/registry.h"
 #include "rest/service.h"
 
@@ -32,6 +33,11 @@ FERRY_HANDLER(AddExperiment);
 FERRY_HANDLER(ShowExperiment);
 FERRY_HANDLER(UpdateExperiment);
 FERRY_HANDLER(DeleteExperiment);
+// secrets.cc
+FERRY_HANDLER(ListSecrets);
+FERRY_HANDLER(SetSecret);
+FERRY_HANDLER(ReadSecret);
+FERRY_HANDLER(DeleteSecret);
 // runs.cc
 FERRY_HANDLER(SubmitRun);
 FERRY_HANDLER(ListRuns);
@@ -93,6 +99,34 @@ FERRY_HANDLER(ShowDatasetById);
 FERRY_HANDLER(ListDatasetVersions);
 FERRY_HANDLER(UpdateDataset);
 FERRY_HANDLER(UnregisterDataset);
+// datastores.cc
+FERRY_HANDLER(ListDatastores);
+FERRY_HANDLER(ShowDatastore);
+FERRY_HANDLER(RegisterDatastore);
+FERRY_HANDLER(DeleteDatastore);
+FERRY_HANDLER(SetDefaultDatastore);
+// files.cc
+FERRY_HANDLER(ListFiles);
+FERRY_HANDLER(ReadFile);
+FERRY_HANDLER(AddFiles);
+std::unique_ptr<http::BodySink> WriteFile(const Parts& parts, const Call& call);
+// agent_data.cc
+FERRY_HANDLER(AgentInput);
+FERRY_HANDLER(AgentReadFile);
+FERRY_HANDLER(AgentOutput);
+std::unique_ptr<http::BodySink> AgentWriteFile(const Parts& parts, const Call& call);
+// compute.cc
+FERRY_HANDLER(ListTargets);
+FERRY_HANDLER(AddTarget);
+FERRY_HANDLER(ShowTarget);
+FERRY_HANDLER(UpdateTarget);
+FERRY_HANDLER(DeleteTarget);
+FERRY_HANDLER(ListTargetNodes);
+FERRY_HANDLER(ExplainTarget);
+FERRY_HANDLER(EvictTarget);
+FERRY_HANDLER(ListVmSizes);
+FERRY_HANDLER(ListCapabilities);
+FERRY_HANDLER(ShowCost);
 // agents.cc
 FERRY_HANDLER(AgentCommands);
 FERRY_HANDLER(AgentHello);
@@ -132,6 +166,9 @@ Result<void> CheckSnapshot(const Parts& parts, const std::string& id);
 // An artifact as it is kept, for clients.
 Json ArtifactView(Json artifact);
 
+// The cluster that a run to 'amlcompute' brings along. kInvalid names the field.
+Result<model::TargetRecord> ClusterOfRun(const Json& body, const model::Run& run);
+
 // A registered or curated environment, and for a name that stands for another the name asked for and what it really contains.
 struct FoundEnvironment {
   model::EnvironmentRecord record;
@@ -148,6 +185,30 @@ Result<model::Environment> DefinitionFromRequest(const Parts& parts, const Json&
 // Keeps a lock and returns its digest; the lock of a digest.
 Result<std::string> KeepLock(const Parts& parts, const Json& lock);
 Result<Json> ReadLock(const Parts& parts, const std::string& hex);
+
+// kNotFound "datastore.not_found" names those that are there.
+Result<model::Datastore> FindDatastore(const Parts& parts, const std::string& workspace, const std::string& name, std::string_view field);
+// The files of a datastore as it is kept: opens its secret. May block.
+Result<std::shared_ptr<data::FileStore>> FilesOf(const Parts& parts, model::Datastore datastore);
+// What a store gave, and with it the store for as long.
+template <typename T>
+std::shared_ptr<T> Holding(std::unique_ptr<T> given, std::shared_ptr<data::FileStore> store) {
+  T* raw = given.release();
+  return std::shared_ptr<T>(raw, [store = std::move(store)](T* held) { delete held; });
+}
+// Sends a file of a store, or the range that was asked for. May block.
+void SendFile(const Parts& parts, const Call& call, const http::Responder& responder, const Result<std::shared_ptr<data::FileStore>>& files,
+              const std::string& path);
+// A list of {path, digest, size} whose contents are here, as files of the datastore. kInvalid, kTooLarge or kConflict names the entry.
+Result<engine::AddFiles> FilesFromRequest(const Parts& parts, const model::Datastore& datastore, const Json* list);
+// Data inputs and outputs of a submission.
+Result<void> SetData(const Parts& parts, const Json& body, model::Run& run);
+// Answers on a thread that may wait.
+void AnswerLater(const Parts& parts, const http::Responder& responder, std::function<Result<Json>()> work, int status = 200);
+
+// Sends what the reader has, or the range that was asked for. `etag` and `name` (of the file) may be empty. With `workers` the reader may block.
+void SendBytes(const Call& call, const http::Responder& responder, std::shared_ptr<blob::Reader> reader, const std::string& etag, const std::string& name,
+               Workers* workers);
 
 // The searchable summaries of a run's metrics, as the engine keeps them.
 std::vector<store::Attribute> MetricAttributes(const std::vector<series::Summary>& summaries);

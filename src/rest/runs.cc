@@ -148,6 +148,7 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
                                                  "type",
                                                  "interactive",
                                                  "target",
+                                                 "cluster",
                                                  "script",
                                                  "arguments",
                                                  "command",
@@ -167,7 +168,9 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
                                                  "collect_outputs",
                                                  "keep_snapshot",
                                                  "auto_prepare",
-                                                 "run_configuration"};
+                                                 "run_configuration",
+                                                 "data",
+                                                 "outputs"};
   for (const auto& [key, value] : body.as_object())
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       auto close = ClosestWord(key, known);
@@ -206,9 +209,15 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
   TRY_VOID(model::CheckName("type", run.type, 64));
   run.target = body.GetString("target", "local");
   TRY_VOID(model::CheckName("target", run.target));
-  if (run.target != "local")
-    return MakeError(Code::kNotFound, "target.not_found", StrCat("there is no compute target '", run.target, "'; this version of Ferry knows 'local'"),
-                     "target");
+  if (run.target == "containerinstance")
+    return MakeError(Code::kInvalid, "target.not_yet", "a container instance is not part of this version of Ferry yet.", "target");
+  if (run.target == "amlcompute") {
+    run.user = call.identity.user;
+    TRY(submit.cluster, ClusterOfRun(body, run));
+    run.target = submit.cluster->name;
+  } else if (const Json* cluster = body.Find("cluster"); cluster && !cluster->is_null()) {
+    return MakeError(Code::kInvalid, "run.cluster", "'cluster' belongs to target 'amlcompute'", "cluster");
+  }
   run.user = call.identity.user;
   run.spec.script = body.GetString("script");
   TRY(run.spec.arguments, Texts(body, "arguments"));
@@ -257,6 +266,7 @@ Result<engine::Submit> SubmitFromRequest(const Parts& parts, const Call& call, J
   run.spec.auto_prepare = body.GetBool("auto_prepare", true);
   run.spec.run_configuration = body.GetString("run_configuration").substr(0, 255);
   TRY_VOID(SetNeeds(parts, body, submit));
+  TRY_VOID(SetData(parts, body, run));
   run.request = HashBytes(body.Dump()).Hex();
   return submit;
 }

@@ -1,6 +1,6 @@
 // The routes under /api/v1 and beside it, as one http::Service: a table of method, path, need and handler (service.cc), handlers by noun
-// (runs.cc, run_changes.cc, logs.cc, metrics.cc, blobs.cc, environments.cc, models.cc, datasets.cc, agents.cc, admin.cc, workspaces.cc). Translates
-// between the wire and the engine; decides nothing itself.
+// (runs.cc, run_changes.cc, logs.cc, metrics.cc, blobs.cc, environments.cc, models.cc, datasets.cc, agents.cc, admin.cc, workspaces.cc, secrets.cc,
+// datastores.cc, files.cc, run_data.cc, agent_data.cc). Translates between the wire and the engine; decides nothing itself.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,14 @@
 
 #include "base/json.h"
 #include "blob/blob_store.h"
+#include "data/file_store.h"
 #include "engine/engine.h"
 #include "http/server.h"
 #include "logs/log_store.h"
 #include "rest/access.h"
 #include "rest/channels.h"
 #include "rest/feed.h"
+#include "rest/workers.h"
 #include "series/series.h"
 #include "store/store.h"
 
@@ -37,6 +39,9 @@ struct Parts {
   std::string version;
   std::string home;                // the data folder, for what people are told
   std::function<void()> shutdown;  // ends the server, soon
+  Workers& workers;
+  // The files of a datastore whose secret is open. May block.
+  std::function<Result<std::shared_ptr<data::FileStore>>(const model::Datastore& datastore)> open_files;
 };
 
 // A request as handlers see it.

@@ -11,6 +11,9 @@
 #include "base/text.h"
 #include "blob/files/file_blob_store.h"
 #include "blob/pack.h"
+#include "data/artifacts/artifact_store.h"
+#include "data/folder/folder_store.h"
+#include "data/own/own_store.h"
 #include "engine/tables.h"
 #include "http/client.h"
 #include "rest/handlers.h"
@@ -55,8 +58,9 @@ class ServerTest : public testing::Test {
     owner_ = NewUser("olga", model::Role::kOwner);
     contributor_ = NewUser("carl", model::Role::kContributor);
     reader_ = NewUser("rita", model::Role::kReader);
-    service_ = std::make_unique<Service>(
-        Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, "9.9.9", folder_, [this] { shutdown_asked_ = true; }});
+    service_ = std::make_unique<Service>(Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, "9.9.9", folder_,
+                                               [this] { shutdown_asked_ = true; }, workers_,
+                                               [this](const model::Datastore& datastore) { return OpenFiles(datastore); }});
     http::Settings settings;
     settings.stream_buffer = 8u << 20;
     http_ = std::move(*http::Server::Start(settings, *service_));
@@ -70,6 +74,23 @@ class ServerTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
+  Result<std::shared_ptr<data::FileStore>> OpenFiles(const model::Datastore& datastore) {
+    if (datastore.kind == model::DatastoreKind::kFolder) {
+      TRY(auto store, data::OpenFolderStore(datastore.folder));
+      return std::shared_ptr<data::FileStore>(std::move(store));
+    }
+    if (datastore.kind == model::DatastoreKind::kArtifacts)
+      return std::shared_ptr<data::FileStore>(data::OpenArtifactStore(*store_, *blobs_, datastore.workspace));
+    if (datastore.kind == model::DatastoreKind::kS3) {
+      seen_secret_ = datastore.secret_key;
+      return MakeError(Code::kUnavailable, "http.unreachable", "there is no bucket here");
+    }
+    auto add = [this](std::vector<model::FileRecord> files, bool overwrite) -> Result<void> {
+      auto added = engine_->DoAndWait(engine::AddFiles{std::move(files), overwrite});
+      return added.ok() ? Result<void>() : Result<void>(added.error());
+    };
+    return std::shared_ptr<data::FileStore>(data::OpenOwnStore(*store_, *blobs_, {datastore.workspace, datastore.name, folder_ + "/uploads", add}));
+  }
   std::string NewUser(const std::string& name, model::Role role) {
     EXPECT_TRUE(engine_->DoAndWait(engine::AddUser{{name, role, {}}}).ok());
     std::string token = Access::NewToken();
@@ -168,6 +189,8 @@ class ServerTest : public testing::Test {
   AgentChannels channels_;
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<engine::Engine> engine_;
+  Workers workers_{2};
+  std::string seen_secret_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<http::Server> http_;
   std::string owner_, contributor_, reader_;

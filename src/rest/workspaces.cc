@@ -50,7 +50,7 @@ void AddWorkspace(const Parts& parts, Call call, http::Responder responder) {
     TRY(Json body, BodyObject(call));
     TRY_VOID(CheckFields(body, {"name", "description", "friendly_name", "properties", "tags", "exist_ok"}));
     engine::CreateWorkspace input;
-    TRY(auto name, OptionalText(body, "name", 255));
+    TRY(auto name, OptionalText(body, "name", kLongText));
     TRY(auto description, OptionalText(body, "description", kLongText));
     TRY(auto friendly_name, OptionalText(body, "friendly_name", 255));
     TRY(auto exist_ok, OptionalFlag(body, "exist_ok"));
@@ -114,8 +114,8 @@ void AddExperiment(const Parts& parts, Call call, http::Responder responder) {
     TRY(Json body, BodyObject(call));
     TRY_VOID(CheckFields(body, {"name", "workspace", "description", "tags"}));
     engine::CreateExperiment input;
-    TRY(auto name, OptionalText(body, "name", 1024));
-    TRY(auto workspace, OptionalText(body, "workspace", 255));
+    TRY(auto name, OptionalText(body, "name", kLongText));
+    TRY(auto workspace, OptionalText(body, "workspace", kLongText));
     TRY(auto description, OptionalText(body, "description", kLongText));
     TRY(input.experiment.workspace, WorkspaceOf(call, workspace.value_or("")));
     TRY(input.experiment.tags, StringMap(body, "tags", 500, kLongText));
@@ -142,14 +142,14 @@ void UpdateExperiment(const Parts& parts, Call call, http::Responder responder) 
     TRY(Json body, BodyObject(call));
     TRY_VOID(CheckFields(body, {"workspace", "set_tags", "remove_tags", "archived", "description", "new_name"}));
     engine::UpdateExperiment input;
-    TRY(auto workspace, OptionalText(body, "workspace", 255));
+    TRY(auto workspace, OptionalText(body, "workspace", kLongText));
     TRY(input.workspace, WorkspaceOf(call, workspace ? *workspace : call.head.Query("workspace")));
     input.name = call.params["name"];
     TRY(input.set_tags, StringMap(body, "set_tags", 500, kLongText));
     TRY(input.remove_tags, Texts(body, "remove_tags"));
     TRY(input.archived, OptionalFlag(body, "archived"));
     TRY(input.description, OptionalText(body, "description", kLongText));
-    TRY(input.new_name, OptionalText(body, "new_name", 1024));
+    TRY(input.new_name, OptionalText(body, "new_name", kLongText));
     return input;
   };
   auto input = build();

@@ -46,7 +46,7 @@ struct DataReference {
 };
 
 struct Data {
-  Json location;  // {dataset: {id}, datapath}
+  Json location;  // {dataset: {id}, dataPath: {datastoreName, relativePath}, uri}
   bool create_output_directories = false;
   std::string mechanism = "Mount";
   std::string variable;
@@ -160,6 +160,15 @@ CondaReading ReadConda(const std::string& text, const std::string& file, const L
 
 // What is right and cannot be run by this version yet; `message` is the sentence.
 std::vector<Problem> NotYet(const Reading& reading);
+
+// What a submission says of data: fields `data` and `outputs` of POST /runs, as objects by name.
+struct DataFields {
+  Json inputs;
+  Json outputs;
+};
+DataFields DataOf(const RunConfig& config);
+// Whether a dataLocation names a dataset, a path of a datastore or an address.
+bool NamesData(const Json& location);
 
 // Every field with its value or default, under Azure's names; `environment` is what model::EnvironmentFromJson reads. Passwords are hidden.
 Json Resolved(const RunConfig& config);

@@ -379,14 +379,21 @@ class Reader {
         Section section(report_, &member.value, data.FieldOf(member.key), member.line);
         Data& one = config_.data[member.key];
         if (const yaml::Node* location = section.Take("dataLocation")) one.location = yaml::ToJson(*location);
+        if (!NamesData(one.location))
+          report_.Wrong(section.line(), section.FieldOf("dataLocation"), "a dataset (dataset.id), a path (dataPath) or an address (uri)", "nothing");
         section.Bool("createOutputDirectories", one.create_output_directories);
-        section.Word("mechanism", one.mechanism, {"Mount", "Download", "Upload", "Direct"});
+        section.Word("mechanism", one.mechanism, {"Mount", "Download", "Direct"});
         section.Text("environmentVariableName", one.variable);
         section.Text("pathOnCompute", one.path_on_compute);
         section.Bool("overwrite", one.overwrite);
       }
     }
-    if (const yaml::Node* output = root.Take("outputData")) config_.output_data = yaml::ToJson(*output);
+    if (const yaml::Node* output = root.Take("outputData")) {
+      if (output->is_map())
+        config_.output_data = yaml::ToJson(*output);
+      else
+        report_.Wrong(output->line, "outputData", "outputs by name", Found(*output));
+    }
     if (const yaml::Node* caches = root.Take("datacaches")) config_.data_caches = yaml::ToJson(*caches);
   }
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "model/data.h"
 #include "runconfig/config.h"
 #include "runconfig/template.h"
 
@@ -306,14 +307,46 @@ TEST(RunConfiguration, WhatCannotBeRunYet) {
             "a.runconfig:4: communicator: Nccl is not supported yet; expected None\n");
   EXPECT_EQ(not_yet("target: amlcompute\namlCompute: {vmSize: a}\n"),
             "a.runconfig:3: target: a target that is made for one run ('amlcompute') is not supported yet; expected 'local'\n");
-  EXPECT_EQ(not_yet("dataReferences: {a: {dataStoreName: s}}\ndata: {b: {}}\n"),
-            "a.runconfig:3: dataReferences: data references are not supported yet\n"
-            "a.runconfig:4: data: data is not supported yet\n");
+  EXPECT_EQ(not_yet("dataReferences: {a: {dataStoreName: s}}\ndata: {b: {dataLocation: {dataset: {id: i}}}}\n"), "");
   Reading context = ReadText(
       "script: a.py\nenvironment:\n  docker: {enabled: true, buildContext: {location: image}}\n  python: {userManagedDependencies: true, baseCondaEnvironment: "
       "b}\n");
   EXPECT_EQ(Listed(NotYet(context)), "a.runconfig:4: environment.python.baseCondaEnvironment: building on a conda environment is not supported yet\n");
   EXPECT_EQ(context.config.docker_context, "image");
+}
+
+TEST(RunConfiguration, DataAsFieldsOfASubmission) {
+  RunConfig config = Good(With(R"(dataReferences:
+  a: {dataStoreName: s, mode: download, pathOnDataStore: in/a, pathOnCompute: here, overwrite: true}
+  b: {dataStoreName: s, mode: Upload, pathOnDataStore: out/b, pathOnCompute: there}
+data:
+  c: {dataLocation: {dataset: {id: i-1}}, mechanism: direct, environmentVariableName: C}
+  d: {dataLocation: {datapath: {datastoreName: t, relativePath: 'x/*.csv'}}, mechanism: Mount, pathOnCompute: /tmp/d}
+  e: {dataLocation: {uri: 'https://h/f.csv'}, mechanism: download}
+outputData:
+  o:
+    outputLocation: {dataPath: {datastoreName: t, relativePath: 'o/{run-id}'}}
+    mechanism: upload
+    additionalOptions:
+      pathOnCompute: out
+      registrationOptions: {name: n, description: t, tags: {k: v}}
+      uploadOptions: {overwrite: true, sourceGlobs: {globPatterns: ['*.txt']}}
+  p: {}
+)"));
+  DataFields fields = DataOf(config);
+  EXPECT_EQ(fields.inputs.Dump(), R"({"a":{"paths":[{"datastore":"s","path":"in/a"}],"mode":"download","path_on_compute":"here","overwrite":true},)"
+                                  R"("c":{"mode":"direct","dataset":"i-1","environment_variable":"C"},)"
+                                  R"("d":{"mode":"mount","paths":[{"datastore":"t","path":"x/*.csv"}],"path_on_compute":"/tmp/d"},)"
+                                  R"("e":{"mode":"download","paths":[{"url":"https://h/f.csv"}]}})");
+  EXPECT_EQ(fields.outputs.Dump(), R"({"b":{"datastore":"s","path":"out/b","path_on_compute":"there"},)"
+                                   R"("o":{"datastore":"t","path":"o/{run-id}","mode":"upload","path_on_compute":"out",)"
+                                   R"("register":{"name":"n","description":"t","tags":{"k":"v"}},"overwrite":true,"globs":["*.txt"]},"p":{}})");
+  // What the server reads is what was meant.
+  EXPECT_TRUE(model::DataInputsFromJson(fields.inputs, "default").ok());
+  EXPECT_TRUE(model::DataOutputsFromJson(fields.outputs, "default").ok());
+  EXPECT_EQ(Listed(ReadText(With("data: {b: {}}\noutputData: [1]\n")).errors),
+            "a.runconfig:3: data.b.dataLocation: expected a dataset (dataset.id), a path (dataPath) or an address (uri), found nothing\n"
+            "a.runconfig:4: outputData: expected outputs by name, found a list\n");
 }
 
 TEST(RunConfiguration, ResolvedReadsBackAsTheSame) {

@@ -86,9 +86,6 @@ std::vector<Problem> NotYet(const Reading& reading) {
   refuse(config.communicator != "None", "communicator", StrCat(config.communicator, " is not supported yet; expected None"));
   refuse(config.target == "amlcompute" || config.target == "containerinstance", "target",
          StrCat("a target that is made for one run ('", config.target, "') is not supported yet; expected 'local'"));
-  refuse(!config.data_references.empty(), "dataReferences", "data references are not supported yet");
-  refuse(!config.data.empty(), "data", "data is not supported yet");
-  refuse(config.output_data.is_object() && !config.output_data.as_object().empty(), "outputData", "output data is not supported yet");
   refuse(config.data_caches.is_array() && !config.data_caches.as_array().empty(), "datacaches", "data caches are not supported yet");
   refuse(!config.source_directory_data_store.empty(), "sourceDirectoryDataStore", "source folders on a datastore are not supported yet");
   refuse(!config.base_conda_environment.empty(), "environment.python.baseCondaEnvironment", "building on a conda environment is not supported yet");

@@ -26,17 +26,22 @@ LocalAgent::~LocalAgent() {
   thread_.join();
 }
 
+Result<std::string> PutAgent(const std::string& home, std::string_view program) {
+  std::string folder = os::JoinPath(home, "agent/bin");
+  TRY_VOID(os::MakeFolders(folder, 0700));
+  std::string file = StrCat(folder, "/ferry-agent-", HashBytes(program).Hex().substr(0, 12));
+  if (!os::Exists(file)) TRY_VOID(os::WriteFileAtomic(file, program, 0755, false));
+  return file;
+}
+
 Result<int> LocalAgent::Launch() {
   std::string folder = os::JoinPath(home_, "agent");
-  TRY_VOID(os::MakeFolders(os::JoinPath(folder, "bin"), 0700));
-  std::string file = StrCat(folder, "/bin/ferry-agent-", HashBytes(program_).Hex().substr(0, 12));
-  if (!os::Exists(file)) TRY_VOID(os::WriteFileAtomic(file, program_, 0755, false));
+  TRY(std::string file, PutAgent(home_, program_));
   TRY_VOID(os::WriteFileAtomic(os::JoinPath(folder, "token"), token_, 0600, false));
   TRY(os::Fd log, os::Open(os::JoinPath(folder, "agent.log"), os::OpenMode::kAppend, 0600));
   os::SpawnOptions options;
-  options.argv = {
-      file,    "run",      "--home", folder,    "--url-file",  os::JoinPath(home_, "server.json"), "--token-file", os::JoinPath(folder, "token"), "--node",
-      "local", "--target", "local"};
+  options.argv = {file,     "run",   "--home",   folder, "--url-file", os::JoinPath(home_, "server.json"), "--token-file", os::JoinPath(folder, "token"),
+                  "--node", "local", "--target", "local"};
   options.argv.insert(options.argv.end(), options_.begin(), options_.end());
   options.stdout_fd = options.stderr_fd = log.get();
   options.new_session = true;

@@ -12,6 +12,9 @@
 
 namespace ferry::server {
 
+// Writes the agent's program into the data folder, once per version, and returns its path.
+Result<std::string> PutAgent(const std::string& home, std::string_view program);
+
 class LocalAgent {
  public:
   // `options`: flags for the agent beside its home, its address and its token.

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "blob/files/file_blob_store.h"
+#include "compute/process/process_provider.h"
 #include "engine/engine.h"
 #include "http/server.h"
 #include "logs/log_store.h"
@@ -17,11 +18,15 @@
 #include "rest/handlers.h"
 #include "rest/service.h"
 #include "series/series.h"
+#include "server/files.h"
 #include "server/local_agent.h"
+#include "server/providers.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace ferry::server {
 namespace {
+
+constexpr unsigned kWorkers = 8;  // threads for what waits on a datastore
 
 // Made once: the key of run and node tokens.
 Result<std::string> ReadSecret(const std::string& path) {
@@ -64,6 +69,8 @@ class RunningServer : public Server {
     hooks.access_changed = [this] {
       if (auto loaded = access_->Reload(); !loaded.ok()) os::Log(os::Level::kError, "users and tokens could not be read", {{"error", loaded.error().message}});
     };
+    providers_ = std::make_unique<Providers>([this](const model::TargetRecord& target) { return MakeProvider(target); });
+    hooks.compute = [this](const engine::Effect& effect) { providers_->Do(effect); };
     engine::CoreSettings core;
     core.node_grace = std::chrono::seconds(settings.node_grace_seconds);
     TRY(engine_, engine::Engine::Start(*store_, core, hooks));
@@ -71,8 +78,14 @@ class RunningServer : public Server {
     TRY_VOID(FirstStart());
     TRY_VOID(access_->Reload());
 
-    service_ = std::make_unique<rest::Service>(
-        rest::Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, version, settings.home, [this] { RequestEnd(); }});
+    // What a killed server had half of.
+    TRY_VOID(os::RemoveAll(Path("uploads")));
+    workers_ = std::make_unique<rest::Workers>(kWorkers);
+    service_ = std::make_unique<rest::Service>(rest::Parts{*store_, *engine_, *blobs_, *series_, *logs_, *access_, channels_, *feed_, version, settings.home,
+                                                           [this] { RequestEnd(); }, *workers_,
+                                                           [this](const model::Datastore& datastore) {
+                                                             return OpenFiles({*store_, *blobs_, *engine_, settings_.home, Path("uploads")}, datastore);
+                                                           }});
     http::Settings http;
     http.address = settings.address;
     http.threads = static_cast<unsigned>(settings.threads);
@@ -106,19 +119,25 @@ class RunningServer : public Server {
     TRY_VOID(os::WriteFileAtomic(Path("server.pid"), StrCat(os::Self().pid, "\n"), 0644, false));
 
     summaries_ = std::jthread([this](std::stop_token stop) { SummaryLoop(stop); });
+    agent_options_ = {"--environment-cache-gb",   StrCat(settings.environment_cache_gb),
+                      "--environment-cache-days", StrCat(settings.environment_cache_days),
+                      "--conda-strict",           settings.conda_strict ? "true" : "false",
+                      "--container-engine",       settings.container_engine,
+                      "--image-aliases",          settings.image_aliases};
     if (settings.agent) {
       int slots = settings.slots ? static_cast<int>(settings.slots) : static_cast<int>(os::CoreCount());
-      local_agent_ = std::make_unique<LocalAgent>(settings.home, agent_program, access_->NodeToken("local"),
-                                                  std::vector<std::string>{"--slots", StrCat(slots), "--environment-cache-gb", StrCat(settings.environment_cache_gb),
-                                                                           "--environment-cache-days", StrCat(settings.environment_cache_days), "--conda-strict",
-                                                                           settings.conda_strict ? "true" : "false", "--container-engine", settings.container_engine,
-                                                                           "--image-aliases", settings.image_aliases});
+      std::vector<std::string> options = {"--slots", StrCat(slots)};
+      options.insert(options.end(), agent_options_.begin(), agent_options_.end());
+      local_agent_ = std::make_unique<LocalAgent>(settings.home, agent_program, access_->NodeToken("local"), std::move(options));
     }
+    TRY(agent_file_, PutAgent(settings.home, agent_program));
+    providers_->Start(*engine_);
     os::Log(os::Level::kInfo, "serving", {{"url", url_}, {"version", version}});
     return {};
   }
 
   ~RunningServer() override {
+    if (providers_) providers_->Stop();
     local_agent_.reset();
     if (summaries_.joinable()) {
       summaries_.request_stop();
@@ -129,6 +148,7 @@ class RunningServer : public Server {
     if (feed_) feed_->Stop();
     if (local_http_) local_http_->Shutdown(std::chrono::seconds(5));
     if (http_) http_->Shutdown(std::chrono::seconds(5));
+    workers_.reset();
     // What waits for its metrics goes on to feed and engine: those end after it.
     series_.reset();
     engine_.reset();
@@ -155,6 +175,21 @@ class RunningServer : public Server {
 
  private:
   std::string Path(std::string_view name) const { return os::JoinPath(settings_.home, name); }
+
+  Result<std::unique_ptr<compute::NodeProvider>> MakeProvider(const model::TargetRecord& target) {
+    if (target.provider != "process")
+      return MakeError(Code::kInvalid, "target.provider", StrCat("provider '", target.provider, "' is not part of this version of Ferry yet."), "provider");
+    compute::ProcessSettings process;
+    process.folder = Path("nodes");
+    process.program = agent_file_;
+    process.url_file = Path("server.json");
+    process.target = target.Key();
+    process.slots = target.slots;
+    process.token = [this](const std::string& node) { return access_->NodeToken(node); };
+    process.options = agent_options_;
+    process.options.insert(process.options.end(), {"--gpus", "none"});
+    return std::unique_ptr<compute::NodeProvider>(std::make_unique<compute::ProcessProvider>(std::move(process)));
+  }
 
   uint16_t LastPort() const {
     auto text = os::ReadFile(Path("server.json"), 1u << 20);
@@ -227,9 +262,13 @@ class RunningServer : public Server {
   rest::AgentChannels channels_;
   std::unique_ptr<rest::Feed> feed_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<rest::Workers> workers_;
   std::unique_ptr<rest::Service> service_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> local_http_;  // plain, on loopback, when the other one is not
+  std::unique_ptr<Providers> providers_;
+  std::string agent_file_;
+  std::vector<std::string> agent_options_;
   std::unique_ptr<LocalAgent> local_agent_;
   std::string url_;
   std::string local_url_;

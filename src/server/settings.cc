@@ -21,7 +21,8 @@ const std::vector<SettingRow>& SettingTable() {
       {"environment-cache-days", SettingType::kInt, "180", 0, 36500, "Days after its last use until an environment is removed; 0 keeps all."},
       {"conda-strict", SettingType::kBool, "false", 0, 0, "Never build a conda specification from PyPI when no channel answers."},
       {"container-engine", SettingType::kText, "", 0, 0, "podman, docker or a path; the first that is found when empty."},
-      {"image-aliases", SettingType::kText, "", 0, 0, "Images that stand for others, as 'name=other' with commas between; 'recipe:NAME' builds one of Ferry's own."},
+      {"image-aliases", SettingType::kText, "", 0, 0,
+       "Images that stand for others, as 'name=other' with commas between; 'recipe:NAME' builds one of Ferry's own."},
       {"threads", SettingType::kInt, "2", 1, 64, "Threads that serve requests."},
       {"log-level", SettingType::kText, "info", 0, 0, "debug, info, warning or error."},
   };

@@ -30,8 +30,20 @@ class World {
   Outcome Play() {
     engine::Core setup(store_, settings_);
     (void)setup.Apply(engine::CreateWorkspace{{"default", "", "", {}, {}}, true}, clock_.now());
-    (void)setup.Apply(engine::CreateTarget{{"cluster", model::TargetKind::kElastic, options_.nodes - 1}}, clock_.now());
-    (void)setup.Apply(engine::CreateTarget{{"batch", model::TargetKind::kBatch, 0}}, clock_.now());
+    model::TargetRecord cluster;
+    cluster.workspace = "default";
+    cluster.name = "cluster";
+    cluster.kind = model::TargetKind::kElastic;
+    cluster.min_nodes = static_cast<int>(random_.Between(0, 1));
+    cluster.max_nodes = options_.nodes - 1;
+    cluster.idle_seconds = random_.Between(5, 120);
+    cluster.price = 1;
+    (void)setup.Apply(engine::CreateTarget{cluster}, clock_.now());
+    model::TargetRecord batch;
+    batch.workspace = "default";
+    batch.name = "batch";
+    batch.kind = model::TargetKind::kBatch;
+    (void)setup.Apply(engine::CreateTarget{batch}, clock_.now());
     (void)setup.Commit(clock_.now());
     ConnectCompute();
     for (const char* name : {"local", "local-too", "local-three"}) {
@@ -160,11 +172,12 @@ class World {
     provider_.refuses = batch_.refuses = refuses;
     provider_.on_create = [this](const std::string& name) {
       clock_.After(seconds(random_.Between(1, 60)), [this, name] {
+        if (!Provided().count(name)) return;
         SimNode* node = FindNode(name);
         if (!node) {
           node = &nodes_.emplace_back();
           node->name = name;
-          node->target = "cluster";
+          node->target = "default.cluster";
           node->slots = static_cast<int>(random_.Between(1, 3));
         }
         node->exists = true;
@@ -179,7 +192,7 @@ class World {
         if (!batch_.Begin(spec.attempt)) return;
         SimNode& node = nodes_.emplace_back();
         node.name = spec.node;
-        node.target = "batch";
+        node.target = "default.batch";
         node.batch = true;
         node.attempt = spec.attempt;
         StartAgent(node);
@@ -195,6 +208,13 @@ class World {
       for (SimNode& node : nodes_)
         if (node.batch && node.attempt == attempt) Wipe(node, false);
     };
+  }
+
+  std::set<std::string> Provided() {
+    auto refuses = std::exchange(provider_.refuses, nullptr);
+    auto nodes = provider_.List({});
+    provider_.refuses = std::move(refuses);
+    return {nodes->begin(), nodes->end()};
   }
 
   SimNode* FindNode(const std::string& name) {
@@ -230,13 +250,21 @@ class World {
       auto states = batch_.Poll(handles, {});
       for (size_t i = 0; states.ok() && i < keys.size(); ++i)
         if ((*states)[i] == compute::JobState::kGone) ToServer(engine::BatchGone{keys[i]}, [](const Result<Json>&) {});
+      if (auto nodes = provider_.List({}); nodes.ok()) ToServer(engine::NodesListed{"default.cluster", *nodes, clock_.now()}, [](const Result<Json>&) {});
       SchedulePoll();
     });
   }
 
   void DoCompute(const engine::Effect& effect) {
-    if (auto* create = std::get_if<engine::CreateNode>(&effect)) (void)provider_.Create(create->node, {});
-    if (auto* destroy = std::get_if<engine::DestroyNode>(&effect)) (void)provider_.Destroy(destroy->node, {});
+    auto ignore = [](const Result<Json>&) {};
+    if (auto* create = std::get_if<engine::CreateNode>(&effect)) {
+      if (auto made = provider_.Create(create->node, {}); made.ok())
+        ToServer(engine::NodeMade{create->node}, ignore);
+      else if (random_.Chance(0.5))  // otherwise it hangs
+        ToServer(engine::NodeFailed{create->node, made.error().message}, ignore);
+    }
+    if (auto* destroy = std::get_if<engine::DestroyNode>(&effect))
+      if (provider_.Destroy(destroy->node, {}).ok()) ToServer(engine::NodeGone{destroy->node}, ignore);
     if (auto* stop = std::get_if<engine::StopBatch>(&effect))
       if (batch_.Stop(stop->key.Name(), {}).ok()) ToServer(engine::BatchGone{stop->key}, [](const Result<Json>&) {});
     if (auto* launch = std::get_if<engine::LaunchBatch>(&effect)) {
@@ -359,6 +387,7 @@ class World {
           return;
         }
         node.welcomed = true;
+        if (Provided().count(node.name) && result->GetBool("fenced") == false) arrived_.insert(node.name);
         node.generation = result->GetInt("generation");
         Do(node, node.agent->OnWelcome(node.generation, result->GetBool("fenced")));
       });
@@ -516,6 +545,10 @@ class World {
     });
   }
   void ClientEvict(const std::string& id) {
+    if (auto nodes = Provided(); !nodes.empty() && random_.Chance(0.5)) {
+      auto node = std::next(nodes.begin(), random_.Between(0, static_cast<int64_t>(nodes.size()) - 1));
+      return ToServer(engine::EvictNode{*node}, [](const Result<Json>&) {});
+    }
     ToServer(engine::Evict{id}, [](const Result<Json>&) {});
   }
 
@@ -529,8 +562,11 @@ class World {
         }
         return;
       }
-      SimNode& node = nodes_[static_cast<size_t>(random_.Between(0, static_cast<int64_t>(nodes_.size()) - 1))];
-      switch (node.exists ? random_.Between(0, 6) : 6) {
+      std::vector<SimNode*> there;
+      for (SimNode& node : nodes_)
+        if (node.exists) there.push_back(&node);
+      SimNode& node = *there[static_cast<size_t>(random_.Between(0, static_cast<int64_t>(there.size()) - 1))];
+      switch (random_.Between(0, 6)) {
         case 0:
           Trace(StrCat("agent of ", node.name, " is killed"));
           node.agent.reset();
@@ -660,7 +696,11 @@ class World {
     if (!core_->live().empty()) return false;
     for (const SimNode& node : nodes_)
       if ((node.exists && !node.agent) || !node.disk.empty()) return false;
-    return true;
+    const model::TargetRecord& cluster = core_->targets().at("default.cluster");
+    std::set<std::string> known;
+    for (const auto& [name, node] : core_->nodes())
+      if (node.record.provided) known.insert(name);
+    return static_cast<int>(known.size()) == cluster.min_nodes && known == Provided();
   }
 
   void CheckEnd() {
@@ -678,6 +718,23 @@ class World {
     }
     for (const SimNode& node : nodes_)
       if (!node.disk.empty()) Violation(StrCat("node ", node.name, " never forgot ", node.disk.begin()->first.Name()));
+    for (const std::string& name : Provided())
+      if (!core_->nodes().count(name)) Violation(StrCat("node ", name, " exists and nobody knows it"));
+    int nodes = 0;
+    for (const auto& [name, node] : core_->nodes()) nodes += node.record.provided;
+    if (nodes != core_->targets().at("default.cluster").min_nodes)
+      Violation(StrCat("the cluster has ", nodes, " nodes in the end: ", core_->clusters().at("default.cluster").reason));
+    // Every second of a node that was there is accounted for.
+    std::set<std::string> accounted;
+    auto page = store_.Find({"usage", {}, {{"", "key"}, false}, {}, 10000});
+    for (const store::Document& document : page->documents) {
+      model::NodeUsage usage = model::UsageFromJson(*ParseJson(document.body));
+      if (!accounted.insert(usage.node).second) Violation(StrCat("node ", usage.node, " is accounted for twice"));
+      if (usage.busy_micros < 0 || usage.busy_micros > (usage.gone - usage.arrived).count())
+        Violation(StrCat("node ", usage.node, " was busy for longer than it was there"));
+    }
+    for (const std::string& name : arrived_)
+      if (!accounted.count(name) && !core_->nodes().count(name)) Violation(StrCat("node ", name, " was there and is not accounted for"));
   }
 
   Options options_;
@@ -700,6 +757,7 @@ class World {
   std::map<std::string, std::vector<model::Attempt>> ended_;
   std::set<AttemptKey> started_;
   std::map<AttemptKey, model::Exit> exits_;
+  std::set<std::string> arrived_;  // the provider's nodes that were welcomed
 };
 
 }  // namespace

@@ -119,3 +119,23 @@ def test_volumes_that_are_not_shared(boxes):
     boxes.wait(run, "Completed", timeout=300)
     assert b"written" in boxes.log(run)
     assert "outputs/kept" in {artifact["path"] for artifact in boxes.get("/runs/%s/artifacts" % run)["artifacts"]}
+
+
+def test_data_in_an_image(boxes, tmp_path):
+    """Linked and downloaded inputs, places that the script wants, and outputs."""
+    store = tmp_path / "store"
+    (store / "in").mkdir(parents=True)
+    (store / "in" / "x").write_text("x")
+    assert boxes.api("PUT", "/api/v1/datastores/boxed", {"kind": "folder", "folder": str(store)}).status == 201
+    place = "/tmp/ferry_boxed_%d" % os.getpid()
+    paths = [{"datastore": "boxed", "path": "in"}]
+    script = "cat DatasetConsumptionConfig:linked/x DatasetConsumptionConfig:copied/x DatasetConsumptionConfig:placed/x %s/x here/x; echo o > DatasetOutputConfig:out/f; echo p > there/f" % place
+    for shared in (True, False):
+        run = boxes.submit("sh", "-c", script, environment_definition=image(sharedVolumes=shared),
+                           data={"linked": {"paths": paths}, "copied": {"paths": paths, "mode": "download"}, "placed": {"paths": paths, "path_on_compute": place},
+                                 "local": {"paths": paths, "path_on_compute": "here"}},
+                           outputs={"out": {"datastore": "boxed", "path": "o/{run-id}"}, "work": {"datastore": "boxed", "path": "w/{run-id}", "path_on_compute": "there"}})
+        boxes.wait(run, "Completed", timeout=300)
+        assert boxes.output(run).endswith(b"xxxxx"), boxes.log(run)
+        assert (store / "o" / run / "f").read_text() == "o\n" and (store / "w" / run / "f").read_text() == "p\n"
+    assert (store / "in" / "x").read_text() == "x"

@@ -515,6 +515,17 @@ def test_inputs_of_runs(store, workspace, tmp_path):
             call()
 
 
+def test_inputs_of_urls_are_kept_in_the_workspace_of_the_run(workspace, web, tmp_path):
+    write_tree(tmp_path / "web", {"a.csv": "x\n1\n"})
+    table = Dataset.Tabular.from_delimited_files(web + "/a.csv")
+    submission = {"workspace": workspace.name}
+    table.as_named_input("table")._ferry_argument(submission)
+    kept = Dataset.get_by_id(workspace, submission["data"]["table"]["dataset"])
+    assert kept.id == table.id and kept.to_pandas_dataframe()["x"].tolist() == [1]
+    with pytest.raises(UserErrorException, match="the dataset belongs to no workspace: register it first"):
+        Dataset.Tabular.from_delimited_files(web + "/a.csv").as_named_input("table")._ferry_argument({})
+
+
 def test_inputs_inside_a_run(store, workspace, tmp_path, monkeypatch):
     put(store, tmp_path, {"a.csv": "x\n1\n"}, "inside")
     table = Dataset.Tabular.from_delimited_files((store, "inside")).register(workspace, "inside")

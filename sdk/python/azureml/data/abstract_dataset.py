@@ -181,7 +181,7 @@ class AbstractDataset:
             if home is None:
                 raise UserErrorException("the dataset belongs to no workspace: register it first")
             body = {"workspace": home.name, "type": self._TYPE, "definition": self._definition}
-            self._workspace, self._view = home, home._client.post("/datasets", body, repeat=True)
+            self._view = {key: value for key, value in home._client.post("/datasets", body, repeat=True).items() if key != "definition"}
         return self._view["id"]
 
     # Other datasets
