@@ -303,6 +303,11 @@ TEST_F(EngineTest, AFailureThatAUserSaysIsNotTriedAgain) {
   EXPECT_EQ(engine_->DoAndWait(Fail{"s", "late"}).error().slug, "run.canceled");
   model::Run nowhere = RunNamed("n");
   nowhere.target = "nowhere";
+  EXPECT_EQ(engine_->DoAndWait(Submit{nowhere}).error().slug, "target.not_found");
+  model::TargetRecord target;
+  target.workspace = "default";
+  target.name = "nowhere";
+  ASSERT_TRUE(engine_->DoAndWait(CreateTarget{target}).ok());
   ASSERT_TRUE(engine_->DoAndWait(Submit{nowhere}).ok());
   EXPECT_EQ(engine_->DoAndWait(Fail{"n", "no"})->GetString("status"), "Failed");
 }

@@ -12,7 +12,7 @@ USE_LOCAL = " Use the target 'local'."
 
 def no_target(name):
     """What a submission to a compute target says that could not be made."""
-    return f"there is no compute target '{name}'; this version of Ferry knows 'local'"
+    return f"there is no compute target '{name}' in workspace 'default'; there are 'local'"
 
 
 def absent(name):

@@ -169,7 +169,7 @@ def test_a_missing_file_of_packages(exp, source, nothing_new):
 
 def test_an_unknown_compute_name(exp, source, nothing_new):
     said = refused(lambda: exp.submit(ScriptRunConfig(source, "train.py", run_config=local(), compute_target="gpu-cluster")), ComputeTargetException)
-    assert said == "there is no compute target 'gpu-cluster'; this version of Ferry knows 'local'"
+    assert said == "there is no compute target 'gpu-cluster' in workspace 'default'; there are 'local'"
     assert "gpu-cluster" in refused(lambda: ComputeTarget(exp.workspace, "gpu-cluster"), ComputeTargetException)
 
 

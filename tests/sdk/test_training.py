@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -70,13 +71,38 @@ def test_user_managed(ws, train):
 def test_conda_specification(ws, train, tmp_path):
     write_tree(tmp_path, {"conda.yml": "channels:\n- conda-forge\ndependencies:\n- python=3.11\n- pip:\n  - azureml-defaults\n  - scikit-learn\n"})
     run, _ = train(environment=Environment.from_conda_specification("from-conda", str(tmp_path / "conda.yml")))
-    assert "scikit-learn" in lock_of(ws, run)[1]
+    kind, packages = lock_of(ws, run)
+    assert kind == "venv" and "scikit-learn" in packages, "nothing but packages for pip needs no conda"
 
 
 def test_conda_packages(ws, train):
+    """From a channel where one answers, else from PyPI."""
     system = RunConfiguration(conda_dependencies=CondaDependencies.create(conda_packages=PACKAGES))
     run, _ = train(run_config=system)
     assert "scikit-learn" in lock_of(ws, run)[1]
+
+
+@pytest.fixture
+def channel(ws, server, source, tmp_path):
+    """A conda channel of the test's own. What the server solves with indexes it, and is there after a run that wanted conda."""
+    def solver():
+        return [os.path.join(folder, "bin", "python") for folder, _, files in os.walk(os.path.join(server.home, "agent", "tools")) if "pyvenv.cfg" in files]
+
+    if not solver():
+        wants = CondaDependencies.create(conda_packages=["six"])
+        wants.add_channel("http://127.0.0.1:1/nowhere")
+        Experiment(ws, "training").submit(ScriptRunConfig(source, command=["true"], run_config=RunConfiguration(conda_dependencies=wants))).wait_for_completion()
+    folder = tmp_path / "channel"
+    folder.mkdir()
+    subprocess.run([solver()[0], os.path.join(ROOT, "src", "environment", "conda", "testdata", "make_channel.py"), str(folder)], check=True, timeout=120)
+    return "file://%s" % folder
+
+
+def test_conda_channel(ws, train, channel, tmp_path):
+    write_tree(tmp_path, {"conda.yml": f"channels:\n- {channel}\ndependencies:\n- python=3.11\n- six-noarch=1.0\n- pip:\n  - azureml-defaults\n  - scikit-learn\n"})
+    run, _ = train(environment=Environment.from_conda_specification("from-a-channel", str(tmp_path / "conda.yml")))
+    kind, packages = lock_of(ws, run)
+    assert kind == "conda" and packages["six-noarch"] == "1.0" and "scikit-learn" in packages
 
 
 def test_pip_requirements(ws, train, tmp_path):
