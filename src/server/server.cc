@@ -124,13 +124,14 @@ class RunningServer : public Server {
                       "--conda-strict",           settings.conda_strict ? "true" : "false",
                       "--container-engine",       settings.container_engine,
                       "--image-aliases",          settings.image_aliases};
+    // Before anything is started: a child that has the file open for writing until it runs keeps others from running it.
+    TRY(agent_file_, PutAgent(settings.home, agent_program));
     if (settings.agent) {
       int slots = settings.slots ? static_cast<int>(settings.slots) : static_cast<int>(os::CoreCount());
       std::vector<std::string> options = {"--slots", StrCat(slots)};
       options.insert(options.end(), agent_options_.begin(), agent_options_.end());
       local_agent_ = std::make_unique<LocalAgent>(settings.home, agent_program, access_->NodeToken("local"), std::move(options));
     }
-    TRY(agent_file_, PutAgent(settings.home, agent_program));
     providers_->Start(*engine_);
     os::Log(os::Level::kInfo, "serving", {{"url", url_}, {"version", version}});
     return {};

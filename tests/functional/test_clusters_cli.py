@@ -60,15 +60,15 @@ def test_evicted(cluster):
 
 
 def test_in_the_words_of_version_one(ferry, tmp_path):
-    write_tree(tmp_path, {"train.py": "print('trained')\n"})
-    ferry.ok("folder", "attach", tmp_path)
+    source = write_tree(tmp_path / "source", {"train.py": "print('trained')\n"})
+    ferry.ok("folder", "attach", source)
     done = ferry.run("computetarget", "create", "amlcompute", "-n", "v1", "-s", SIZE, "--max-nodes", "3", "--min-nodes", "0", "-p", "lowpriority", "-l", "westeurope",
-                     "--tag", "a=b", "--path", tmp_path, "-o", "json")
+                     "--tag", "a=b", "--path", source, "-o", "json")
     assert done.returncode == 0 and "made .azureml/v1.runconfig" in done.stderr and "v1: Succeeded" in done.stderr, done
     made = json.loads(done.stdout)
     assert (made["vm_priority"], made["idle_seconds_before_scaledown"], made["recorded"]) == ("lowpriority", 1800, {"location": "westeurope"})
-    assert "target: v1" in (tmp_path / ".azureml" / "v1.runconfig").read_text()
-    done = ferry.run("run", "submit-script", "-c", "v1", "--interpreter", PYTHON, "--source-directory", tmp_path, "train.py", cwd=tmp_path)
+    assert "target: v1" in (tmp_path / "source" / ".azureml" / "v1.runconfig").read_text()
+    done = ferry.run("run", "submit-script", "-c", "v1", "--interpreter", PYTHON, "--source-directory", source, "train.py")
     assert done.returncode == 0 and done.stdout.endswith("\ntrained\n"), done
     assert ferry.json("computetarget", "update", "amlcompute", "-n", "v1", "--max-nodes", "5")["max_nodes"] == 5
     azure = json.loads(ferry.ok("az", "ml", "computetarget", "show", "-n", "v1"))
@@ -123,9 +123,9 @@ def test_there_already(cluster):
 
 
 def test_a_cluster_for_one_run(ferry, tmp_path):
-    write_tree(tmp_path, {"train.py": "print('trained')\n", ".azureml/once.runconfig": (
+    source = write_tree(tmp_path / "source", {"train.py": "print('trained')\n", ".azureml/once.runconfig": (
         "script: train.py\ntarget: amlcompute\namlCompute: {vmSize: %s}\nenvironment: {python: {userManagedDependencies: true, interpreterPath: %s}}\n" % (SIZE, PYTHON))})
-    done = ferry.run("run", "submit-script", "-c", "once", "--source-directory", tmp_path)
+    done = ferry.run("run", "submit-script", "-c", "once", "--source-directory", source)
     assert done.returncode == 0 and done.stdout.endswith("\ntrained\n"), done
     wait_until("the cluster is gone", lambda: [one["name"] for one in ferry.json("compute", "list")] == ["local"])
 
