@@ -229,6 +229,8 @@ def test_outputs_go_to_the_datastore(shared, datastore):
     view = shared.wait(run, "Completed")
     assert listed(shared, datastore, "m/%s/model/" % run) == {"a.txt": "A", "sub/b.bin": "B" * 6000000}
     entry = view["outputDatasets"][0]
+    made = shared.get("/datasets/by-id/" + entry.pop("dataset"))
+    assert made["type"] == "File" and made["definition"]["paths"] == [{"datastore": datastore, "path": "m/%s/model/**" % run}]
     assert entry == {"name": "model", "datastore": datastore, "path": "m/%s/model" % run, "how": "uploaded", "files": 2, "bytes": 6000001}
     assert b"uploaded" in shared.log(run, "azureml-logs/30_data_log.txt")
     # The next run reads it.
