@@ -126,7 +126,8 @@ Result<void> Core::CheckTarget(const model::Run& run, const std::optional<Target
   if (it == targets_.end()) {
     std::string known = "'local'";
     for (const auto& [key, target] : targets_)
-      if (target.workspace == run.workspace && target.run.empty() && known.size() < 500) known += StrCat(", '", target.name, "'");
+      if (target.workspace == run.workspace && target.run.empty() && target.state != Provisioning::kDeleting && known.size() < 500)
+        known += StrCat(", '", target.name, "'");
     return MakeError(Code::kNotFound, "target.not_found",
                      StrCat("there is no compute target '", run.target, "' in workspace '", run.workspace, "'; there are ", known), "target");
   }

@@ -102,19 +102,27 @@ def test_batch_ai(ws, shared):
     found = False
     for ct in ws.compute_targets():
         found = found or (ct.name == batchai_cluster_name and ct.type == "BatchAI")
-    assert not found and ws.compute_targets == {}
+    assert not found
     provisioning_config = BatchAiCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", autoscale_enabled=True, cluster_min_nodes=1, cluster_max_nodes=4)
     assert (provisioning_config.min_nodes, provisioning_config.max_nodes) == (1, 4)
-    with pytest.raises(ComputeTargetException) as later:
-        compute_target = ComputeTarget.create(ws, batchai_cluster_name, provisioning_config)
-        compute_target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
-        print(compute_target.status.serialize())
-    assert later.value.message == "Creating compute of type BatchAI" + LATER + USE_LOCAL
+    compute_target = ComputeTarget.create(ws, batchai_cluster_name, provisioning_config)
+    compute_target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    status = compute_target.status.serialize()
+    assert status["currentNodeCount"] == 1 and status["scaleSettings"]["maxNodeCount"] == 4, status
+    # The second time it is found.
+    for ct in ws.compute_targets():
+        if ct.name == batchai_cluster_name and ct.type == "BatchAI":
+            found = True
+            compute_target = ct
+    assert found and compute_target.provisioning_state == "Succeeded"
+    with pytest.raises(ComputeTargetException, match="exists already"):
+        ComputeTarget.create(ws, batchai_cluster_name, provisioning_config)
 
     line = 'eval "$("$FERRY" az-alias)"; az batchai cluster list -o table && az batchai job list -o none'
     done = subprocess.run(["bash", "-euc", line], env=dict(shared.environment, FERRY=BINARY), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
-    assert any(row.split()[:1] == ["local"] for row in done.stdout.splitlines()), done
+    assert any(row.split()[:1] == [batchai_cluster_name] for row in done.stdout.splitlines()), done
+    compute_target.delete()
 
 
 def test_container_instance(ws, exp, script_folder):

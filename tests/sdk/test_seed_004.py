@@ -52,10 +52,11 @@ def project_folder(script_folder):
 
 @pytest.fixture
 def compute_target(ws):
-    """The object that creating a cluster is to give."""
-    from azureml.core.compute import ComputeTarget
+    from azureml.core.compute import AmlCompute, ComputeTarget
 
-    return ComputeTarget.deserialize(ws, {"name": "gpu-cluster", "properties": {"computeType": "AmlCompute"}})
+    made = ComputeTarget.create(ws, "gpu-cluster-" + os.urandom(2).hex(), AmlCompute.provisioning_configuration(vm_size="STANDARD_NC6", max_nodes=4))
+    yield made
+    made.delete()
 
 
 def test_imports(script_folder):
@@ -78,15 +79,16 @@ def test_cluster(ws, capsys):
     from azureml.core.compute_target import ComputeTargetException
 
     cluster_name = "gpu-cluster"
-    with pytest.raises(ComputeTargetException) as later:
-        try:
-            compute_target = ComputeTarget(workspace=ws, name=cluster_name)
-        except ComputeTargetException as error:
-            assert error.message == absent(cluster_name)
-            compute_config = AmlCompute.provisioning_configuration(vm_size="STANDARD_NC6", max_nodes=4)
-            compute_target = ComputeTarget.create(ws, cluster_name, compute_config)
-            compute_target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
-    assert later.value.message == "Creating compute of type AmlCompute" + LATER + USE_LOCAL
+    try:
+        compute_target = ComputeTarget(workspace=ws, name=cluster_name)
+    except ComputeTargetException as error:
+        assert error.message == absent(cluster_name)
+        compute_config = AmlCompute.provisioning_configuration(vm_size="STANDARD_NC6", max_nodes=4)
+        compute_target = ComputeTarget.create(ws, cluster_name, compute_config)
+        compute_target.wait_for_completion(show_output=True, min_node_count=None, timeout_in_minutes=20)
+    status = compute_target.get_status().serialize()
+    assert (status["vmSize"], status["scaleSettings"]["maxNodeCount"], status["currentNodeCount"]) == ("Standard_NC6", 4, 0), status
+    compute_target.delete()
 
 
 def test_curated_environment(ws, project_folder):
@@ -126,18 +128,12 @@ def test_environment_with_an_image(ws, project_folder):
 
 def test_train_register_and_download(ws, project_folder, compute_target, capsys):
     from azureml.core import Environment, Experiment, ScriptRunConfig
-    from azureml.core.compute_target import ComputeTargetException
 
     pytorch_env = Environment("pytorch-birds")
     pytorch_env.python.user_managed_dependencies = True
     pytorch_env.python.interpreter_path = sys.executable
     src = ScriptRunConfig(source_directory=project_folder, script="pytorch_train.py", arguments=["--num_epochs", 30, "--output_dir", "./outputs"],
                           compute_target=compute_target, environment=pytorch_env)
-    with pytest.raises(ComputeTargetException) as unknown:
-        Experiment(ws, name="pytorch-birds").submit(src)
-    assert unknown.value.message == no_target("gpu-cluster")
-
-    src.run_config.target = "local"
     run = Experiment(ws, name="pytorch-birds").submit(src)
     run.wait_for_completion(show_output=True)
     assert "trained 30 epochs" in capsys.readouterr().out and len(run.get_metrics()["accuracy"]) == 30
