@@ -76,7 +76,7 @@ class Server:
                     words = file.read()
             except OSError:
                 continue
-            if (self.home + "/agent").encode() in words or int(name) == self.pid and alive(self.pid):
+            if (self.home + "/agent").encode() in words or (self.home + "/nodes").encode() in words or int(name) == self.pid and alive(self.pid):
                 found.append(int(name))
         return found
 
