@@ -117,9 +117,19 @@ Result<int> AttachFolder(Context& context) {
   note(fresh, "conda_dependencies.yml");
   TRY(fresh, WriteNew(inside, "docker.runconfig", runconfig::TemplateFor("local", true)));
   note(fresh, "docker.runconfig");
-  // Other compute targets get theirs when they are made.
   TRY(fresh, WriteTargetTemplate(*real, "local", "local"));
   note(fresh, "local.runconfig");
+  // Other compute targets have theirs from here on, those that are there now get them too. A server is not started for it.
+  if (auto session = Session::OpenRunning({}); session.ok()) {
+    auto targets = (*session)->Get(StrCat("/api/v1/computetargets?workspace=", EncodePercent(now.workspace)));
+    const Json* list = targets.ok() ? targets->Find("computetargets") : nullptr;
+    for (const Json& target : list && list->is_array() ? list->as_array() : Json::Array()) {
+      std::string name = target.GetString("name");
+      if (name == "local" || !target.GetString("run").empty()) continue;
+      TRY(fresh, WriteTargetTemplate(*real, name, target.GetString("type")));
+      note(fresh, name + ".runconfig");
+    }
+  }
 
   std::string out;
   for (const Json& name : made.as_array()) out += StrCat("made ", name.as_string(), "\n");

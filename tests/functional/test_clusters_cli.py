@@ -136,3 +136,10 @@ def test_tables(shared):
     assert shared.ok("compute", "sizes").splitlines()[0].split() == ["SIZE", "CORES", "MEMORY", "GB", "GPUS", "PRICE", "AN", "HOUR"]
     rows = shared.ok("compute", "capabilities").splitlines()
     assert rows[0].split() == ["TARGET", "GPU", "HYPERDRIVE", "AUTOML", "PIPELINES"] and len(rows) > 3
+
+
+def test_a_folder_gets_a_template_for_each_target(cluster, tmp_path):
+    made = cluster.ok("folder", "attach", write_tree(tmp_path / "project", {"train.py": ""}))
+    assert "made .azureml/cpu.runconfig\n" in made, made
+    assert "target: cpu" in (tmp_path / "project" / ".azureml" / "cpu.runconfig").read_text()
+    assert "kept .azureml/cpu.runconfig\n" in cluster.ok("folder", "attach", tmp_path / "project")

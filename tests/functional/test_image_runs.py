@@ -1,6 +1,7 @@
 """Runs in images, with a real podman: what the script sees, how it ends, and that nothing of it is left."""
 
 import os
+import socket
 import subprocess
 
 import pytest
@@ -139,3 +140,53 @@ def test_data_in_an_image(boxes, tmp_path):
         assert boxes.output(run).endswith(b"xxxxx"), boxes.log(run)
         assert (store / "o" / run / "f").read_text() == "o\n" and (store / "w" / run / "f").read_text() == "p\n"
     assert (store / "in" / "x").read_text() == "x"
+
+
+@pytest.fixture
+def registry(boxes, tmp_path):
+    """A real registry that wants a login: its address, a user and a password."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % free.getsockname()[1]
+    password = "s3cret-" + os.urandom(8).hex()
+    hashed = subprocess.run(["/usr/bin/python3", "-W", "ignore", "-c", "import crypt, sys; print(crypt.crypt(sys.argv[1], crypt.mksalt(crypt.METHOD_BLOWFISH)))", password],
+                            stdout=subprocess.PIPE, text=True, check=True).stdout
+    (tmp_path / "users").write_text("me:" + hashed)
+    (tmp_path / "registry.yml").write_text(
+        "version: 0.1\nlog: {level: warn}\nstorage: {filesystem: {rootdirectory: '%s'}}\nhttp: {addr: '%s'}\nauth: {htpasswd: {realm: test, path: '%s'}}\n" % (
+            tmp_path / "images", address, tmp_path / "users"))
+    with open(os.path.join(PODMAN, "registries.conf"), "a") as file:
+        file.write('[[registry]]\nlocation = "%s"\ninsecure = true\n' % address)
+    with open(tmp_path / "log", "w") as log:
+        server = subprocess.Popen(["docker-registry", "serve", str(tmp_path / "registry.yml")], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    wait_until("the registry answers", lambda: not socket.socket().connect_ex(("127.0.0.1", int(address.split(":")[1]))))
+    yield address, "me", password
+    server.kill()
+    server.wait()
+    podman_environment()
+
+
+def test_an_image_is_pulled_with_a_login(boxes, registry, tmp_path):
+    address, user, password = registry
+    base = boxes.wait(boxes.submit("true", environment_definition=image()), "Completed", timeout=580)
+    assert base
+
+    def podman(*words, **options):
+        done = subprocess.run(["podman", *words], env=boxes.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, **options)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    newest = podman("images", "--quiet").split()[0]
+    name = address + "/team/base:1"
+    podman("build", "--quiet", "--tag", name, "--file", "-", input="FROM %s\nRUN echo from the registry > /marker\n" % newest)
+    podman("push", "--quiet", "--creds", "%s:%s" % (user, password), name)
+    podman("rmi", "--force", name)
+    wrong = image(baseImage="team/base:1", baseImageRegistry={"address": address, "username": user, "password": "another"})
+    run = boxes.submit("cat", "/marker", environment_definition=wrong)
+    end = boxes.wait(run, "Failed", timeout=300)["end"]
+    assert end["reason"] == "preparation_failed" and name in end["text"] and password not in str(end), end
+    right = image(baseImage="team/base:1", baseImageRegistry={"address": address, "username": user, "password": password})
+    run = boxes.submit("cat", "/marker", environment_definition=right)
+    boxes.wait(run, "Completed", timeout=300)
+    assert boxes.output(run).endswith(b"\nfrom the registry\n")
+    assert password.encode() not in boxes.log(run, BUILD_LOG)
