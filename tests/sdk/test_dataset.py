@@ -367,7 +367,7 @@ def test_times(store, tmp_path):
 
 def test_frames_are_registered_whole(store, workspace):
     frame = pandas.DataFrame({"i": [1, 2, 3], "f": [0.1, None, 1 / 3], "b": [True, False, True], "s": ["a", "", None], "u": ["ü\n\"x\"", "1", "2020-01-01"],
-                              "t": pandas.to_datetime(["2020-01-02 03:04:05.678901", None, "2021-01-01"])})
+                              "t": pandas.to_datetime(["2020-01-02 03:04:05.678901", None, "2021-01-01 00:00:00.0"])})
     dataset = TabularDatasetFactory.register_pandas_dataframe(frame, target=(store, "frames"), name="frame", show_progress=False)
     assert (dataset.name, dataset.version) == ("frame", 1)
     back = Dataset.get_by_name(workspace, "frame").to_pandas_dataframe()

@@ -49,23 +49,24 @@ def read(workspace: Any, definition: dict[str, Any], fail: bool) -> Any:
     reader = _READERS.get(given.get("format", ""))
     if reader is None:
         raise UserErrorException(f"this version cannot read the format '{given.get('format')}' of the dataset; it was made by a later one")
-    folder = tempfile.mkdtemp(prefix="ferry-table-")
-    try:
-        rows = _rows_needed(definition["steps"])
-        tables = reader(pd, given, _fetched(workspace, definition, folder, rows is not None), rows)
-        frame = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0].reset_index(drop=True)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    types = given.get("column_types") or {}
-    _require(frame, types, "set_column_types")
-    for column, kind in types.items():
-        frame[column] = _converted(pd, frame[column], column, kind, fail)
-    if given.get("infer_column_types"):
-        _infer_times(pd, frame, types)
-    if given.get("empty_as_string"):
-        for column in frame.columns[[dtype == object for dtype in frame.dtypes]]:
-            frame[column] = frame[column].where(frame[column].notna(), "")
-    return _applied(pd, frame, definition["steps"])
+    with _plain_text(pd):
+        folder = tempfile.mkdtemp(prefix="ferry-table-")
+        try:
+            rows = _rows_needed(definition["steps"])
+            tables = reader(pd, given, _fetched(workspace, definition, folder, rows is not None), rows)
+            frame = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0].reset_index(drop=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        types = given.get("column_types") or {}
+        _require(frame, types, "set_column_types")
+        for column, kind in types.items():
+            frame[column] = _converted(pd, frame[column], column, kind, fail)
+        if given.get("infer_column_types"):
+            _infer_times(pd, frame, types)
+        if given.get("empty_as_string"):
+            for column in frame.columns[[dtype == object for dtype in frame.dtypes]]:
+                frame[column] = frame[column].where(frame[column].notna(), "")
+        return _applied(pd, frame, definition["steps"])
 
 
 class _File:
@@ -254,7 +255,7 @@ def _converted(pd: Any, series: Any, column: str, kind: dict[str, Any], fail: bo
     elif what == "datetime":
         found = pd.Series(pd.NaT, index=series.index)
         for form in kind.get("formats") or [None]:
-            more = pd.to_datetime(series, format=form, errors="coerce")
+            more = _times(pd, series, form, "coerce")
             found = more if not found.notna().any() else found.where(found.notna(), more)
     else:
         texts = series.astype(str).str.strip().where(there) if series.dtype == object else series
@@ -276,6 +277,20 @@ def _converted(pd: Any, series: Any, column: str, kind: dict[str, Any], fail: bo
     return found
 
 
+def _times(pd: Any, series: Any, form: str | None = None, errors: str = "raise") -> Any:
+    # Since its second version pandas wants to be told that dates need not all have the form of the first.
+    if form is None and not pd.__version__.startswith(("0.", "1.")):
+        form = "mixed"
+    return pd.to_datetime(series, format=form, errors=errors)
+
+
+def _plain_text(pd: Any) -> Any:
+    """A context in which text is read as objects, as every version of pandas before the third does by itself."""
+    import contextlib
+
+    return contextlib.nullcontext() if int(pd.__version__.split(".")[0]) < 3 else pd.option_context("future.infer_string", False)
+
+
 def _infer_times(pd: Any, frame: Any, types: dict[str, Any]) -> None:
     """Columns of text that has the form of dates become times."""
     for column in frame.columns:
@@ -287,7 +302,7 @@ def _infer_times(pd: Any, frame: Any, types: dict[str, Any]) -> None:
         if not known.astype(str).str.match(_DATE.pattern).all():
             continue
         try:
-            frame[column] = pd.to_datetime(frame[column])
+            frame[column] = _times(pd, frame[column])
         except (ValueError, OverflowError):
             continue
 
@@ -338,7 +353,7 @@ def _time_column(pd: Any, series: Any, column: str) -> Any:
     if series.dtype.kind == "M" or hasattr(series.dtype, "tz"):
         return series
     try:
-        return pd.to_datetime(series)
+        return _times(pd, series)
     except (ValueError, TypeError, OverflowError) as error:
         raise DatasetExecutionError(f"column '{column}' has no times: {error}", error) from None
 
