@@ -50,7 +50,7 @@ def test_system_managed(exp, script_folder, capsys):
     assert trained(run)
     made = run.get_environment().python
     assert not made.user_managed_dependencies and made.conda_dependencies.conda_packages == ["scikit-learn"]
-    assert "/environments/" in capsys.readouterr().out, "the interpreter is the one of an environment that was made"
+    assert " in the environment " in capsys.readouterr().out, "the interpreter is the one of an environment that was made"
 
 
 def test_virtual_machine(ws, exp, script_folder, capsys):
